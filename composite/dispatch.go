@@ -186,30 +186,25 @@ func (d *dispatch) runWaiting() {
 	}
 }
 
-// work runs bounded calls, one after the other, until none is left. If a call exits the
-// worker's goroutine, work starts another worker. Not after ctx has ended: DispatchAll may have
-// returned, and its pool may be closed.
+// work runs bounded calls, one after the other, until none is left.
 func (d *dispatch) work() {
 	defer d.workers.Done()
-	returned := false
-	defer func() {
-		switch {
-		case returned:
-		case d.ctx.Err() == nil:
-			d.workers.Add(1)
-			d.pool.Go(d.work)
-		default:
-			d.runRest() // starts none of them
-		}
-	}()
 	d.runRest()
-	returned = true
 }
 
+// runRest runs what is left. If a call exits the goroutine, the deferred function goes on with the next one: another worker of the
+// pool could come too late, because once ctx has ended DispatchAll may have returned and the pool may be closed.
 func (d *dispatch) runRest() {
+	returned := false
+	defer func() {
+		if !returned {
+			d.runRest()
+		}
+	}()
 	for i, ok := d.bounded.next(); ok; i, ok = d.bounded.next() {
 		d.run(i)
 	}
+	returned = true
 }
 
 // run runs the call, unless ctx has ended, and sends its index to the caller.

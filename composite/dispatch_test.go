@@ -155,12 +155,17 @@ func TestDispatchAllCancelledBeforeStart(t *testing.T) {
 }
 
 func TestDispatchAllSurvivesGoexit(t *testing.T) {
-	calls := []composite.Call{sleep(0, "0"), sleep(0, "1"), sleep(0, "2")}
-	calls[1].Runner = runFunc(func(context.Context) message.ToolResult { runtime.Goexit(); return message.ToolResult{} })
+	exits := composite.Call{Runner: runFunc(func(context.Context) message.ToolResult { runtime.Goexit(); return message.ToolResult{} })}
+	panics := composite.Call{Runner: runFunc(func(context.Context) message.ToolResult { panic("no") })}
+	calls := []composite.Call{sleep(0, "0"), exits, panics, exits, sleep(0, "4"), exits}
 	got := composite.DispatchAll(t.Context(), calls, &composite.DispatchOptions{Limit: 1}, nil)
-	assert.Equal(t, "0", got[0].Result.Text())
-	assert.Equal(t, message.FailPanic, got[1].Result.Failure)
-	assert.Equal(t, "2", got[2].Result.Text(), "the worker is replaced")
+	for i, want := range []string{0: "0", 4: "4", 5: ""} {
+		if want != "" {
+			assert.Equal(t, want, got[i].Result.Text(), "%d: others go on", i)
+		} else {
+			assert.Equal(t, message.FailPanic, got[i].Result.Failure, "%d", i)
+		}
+	}
 }
 
 // An abandoned call may end its goroutine when nobody may use the pool any more.
@@ -182,6 +187,32 @@ func TestDispatchAllSurvivesTheGoexitOfAnAbandonedCall(t *testing.T) {
 }
 
 // Calls that share a pool leave it as it was: its workers wait for the next ones.
+// A pool may be closed as soon as DispatchAll has returned, with abandoned calls or without. The race detector sees whether a
+// worker that had lost its goroutine uses the pool then.
+func TestDispatchAllLeavesThePoolAloneAfterAGoexit(t *testing.T) {
+	for range 20 {
+		shared := pool.New()
+		ctx, cancel := context.WithCancel(t.Context())
+		release := make(chan struct{})
+		calls := []composite.Call{{Runner: runFunc(func(context.Context) message.ToolResult {
+			<-release
+			return message.TextResult("late")
+		})}, {Runner: runFunc(func(context.Context) message.ToolResult { runtime.Goexit(); return message.ToolResult{} })}}
+		ended := 0
+		ends := composite.DispatchAll(ctx, calls, &composite.DispatchOptions{Grace: 5 * time.Millisecond, Pool: shared}, func(int, composite.Completion) {
+			if ended++; ended == 1 {
+				time.AfterFunc(time.Millisecond, cancel)
+			}
+		})
+		assert.True(t, ends[0].Abandoned)
+		closed := make(chan struct{})
+		go func() { shared.Wait(); close(closed) }()
+		time.Sleep(time.Millisecond)
+		close(release)
+		<-closed
+	}
+}
+
 func TestDispatchAllOnASharedPool(t *testing.T) {
 	shared := pool.New()
 	o := &composite.DispatchOptions{Pool: shared}

@@ -53,8 +53,17 @@ export class History {
     const fits = this.loaded && end.first <= this.end && end.first >= this.start && end.total >= this.end &&
       end.messages.slice(0, this.end - end.first).every((m, i) => same(m, this.at(end.first + i)));
     this.total = end.total;
-    if (fits) this.messages.push(...end.messages.slice(this.end - end.first));
+    if (fits && (follow || this.messages.length < most)) this.append(end);
+    else if (fits) return; // what somebody reads stays; the rest is loaded when they come to it
     else if (follow || !this.loaded || this.end > end.total) this.take(end);
+  }
+
+  /** Adds what is new to the end, and lets go of as much at the beginning. @param {Schemas['Messages']} answer */
+  append(answer) {
+    this.messages.push(...answer.messages.slice(this.end - answer.first));
+    const tooMany = Math.max(0, this.messages.length - most);
+    this.messages.splice(0, tooMany);
+    this.start += tooMany;
   }
 
   /** @param {Schemas['Messages']} answer */
@@ -80,10 +89,7 @@ export class History {
     if (this.end >= this.total) return;
     const end = this.end, answer = await this.fetch(`before=${Math.min(end + page, this.total)}&limit=${page}`);
     if (this.end !== end || answer.first > end) return;
-    this.messages.push(...answer.messages.slice(end - answer.first));
-    const tooMany = Math.max(0, this.messages.length - most);
-    this.messages.splice(0, tooMany);
-    this.start += tooMany;
+    this.append(answer);
   }
 
   /** Loads what is around a message. @param {number} index */

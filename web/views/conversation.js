@@ -80,6 +80,7 @@ export class Conversation {
 
   /** @param {Schemas['Event']} e */
   take(e) {
+    if (this.live.has(e.turn ?? '') && !this.runs.byTurn.has(e.turn ?? '')) return; // of a turn that has ended long ago
     const run = this.runs.take(e);
     if (run && run.depth === 0 && !this.live.has(run.id)) {
       this.live.add(run.id);
@@ -99,6 +100,7 @@ export class Conversation {
   /** @param {Schemas['Event']} e */
   ended(e) {
     this.ran = e.turn ?? '';
+    this.forgetDetails();
     this.refresh().then(() => { this.pending = this.pending.filter((p) => p.state !== steers); this.page.changed(); });
     this.page.say(`The turn has ended: ${e.stop ?? ''}`);
   }
@@ -229,14 +231,17 @@ export class Conversation {
     this.detailed.add(turn);
     this.fetching++;
     get(`${this.path}/turns/${part(turn)}`).then((/** @type {Schemas['TurnEvents']} */ answer) => {
-      if (this.runs.byTurn.size > mostDetails * 4) this.forgetDetails();
+      this.forgetDetails();
       for (const e of answer.events) this.runs.take(e);
     }).catch(() => {}).finally(() => { this.fetching--; this.page.changed(); }); // without them outcomes and times are not shown
     return undefined;
   }
 
+  /** Lets go of the oldest turns that have ended, if there are many: they are fetched again when they are shown. */
   forgetDetails() {
-    for (const id of [...this.runs.byTurn.keys()].filter((k) => !this.live.has(k)).slice(0, mostDetails * 2)) this.runs.forget(id);
+    if (this.runs.byTurn.size <= mostDetails * 4) return;
+    const ended = [...this.runs.byTurn.values()].filter((r) => r.ended && r.id !== this.ran);
+    for (const r of ended.slice(0, mostDetails * 2)) this.runs.forget(r.id);
     this.detailed.clear();
   }
 

@@ -138,6 +138,14 @@ function arrive() {
 
 let here = new AbortController();
 
+/** What has become of the link that was followed here: entered, used, or null without one. It counts instead of a token of before. */
+function followed() {
+  const link = new URLSearchParams(location.search).get('link');
+  if (link) history.replaceState(null, '', location.pathname + location.hash);
+  if (link === 'entered') useToken('');
+  return link;
+}
+
 /** Finds out who is here, and shows the page to them. */
 async function enter() {
   try {
@@ -268,4 +276,7 @@ async function out() {
 
 addEventListener('hashchange', move);
 page.changed();
-enter();
+const link = followed();
+enter().then(() => {
+  if (link === 'used' && !me) page.failed(new Failure(403, 'forbidden', 'This link was used already, or is too old: make another one.'));
+});

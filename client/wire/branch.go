@@ -29,6 +29,9 @@ type NewUndo struct {
 	Redo bool `json:"redo,omitzero"`
 	// DryRun changes nothing.
 	DryRun bool `json:"dry_run,omitzero"`
+	// Latest is the id of the first of Undone.Turns as a dry run said it: if another turn is the latest one by now, nothing is done, with
+	// [CodeIdle]. "" takes whichever it is.
+	Latest string `json:"latest,omitzero"`
 }
 
 // Undone is what an undo did, or would do. Paths are relative to the project; one that cannot be printed is quoted.

@@ -56,9 +56,11 @@ type Explained struct {
 	Step         int       `json:"step"`
 	Time         time.Time `json:"time"`
 	// Outcome is "" while the call has not ended.
-	Outcome    message.Outcome     `json:"outcome,omitzero"`
-	Failure    message.FailureKind `json:"failure,omitzero"`
-	DurationMS float64             `json:"duration_ms,omitzero"`
+	Outcome message.Outcome     `json:"outcome,omitzero"`
+	Failure message.FailureKind `json:"failure,omitzero"`
+	// By is the path of the hook whose answer took the place of the tool: it denied the call, or gave a result. "" if none did.
+	By         string  `json:"by,omitzero"`
+	DurationMS float64 `json:"duration_ms,omitzero"`
 	// Recorded: hook runs were recorded, so Points has all. Otherwise it has only approvals and failures.
 	Recorded bool             `json:"recorded"`
 	Points   []ExplainedPoint `json:"points"`

@@ -89,6 +89,7 @@ func (c *command) undoIn(ctx context.Context, d *client.Client, id string, f und
 		if !ok {
 			return c.Say("nothing was changed")
 		}
+		f.Latest = out.Turns[0].ID // what was shown, also if another turn has run meanwhile
 	}
 	out, err := d.Undo(ctx, id, f.NewUndo)
 	return c.reportUndo(out, err, f.NewUndo, f.json)

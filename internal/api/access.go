@@ -178,8 +178,11 @@ func turnAway(w http.ResponseWriter, err error) {
 	}
 }
 
-// afterEnter is where a page goes that was entered by a link.
-const afterEnter = "/"
+// Where a browser goes that has followed a link: to the page, which is told whether the link counted.
+const (
+	afterEnter = "/?link=entered"
+	afterUsed  = "/?link=used"
+)
 
 // link makes a link by which a page can be entered once.
 func (s *Server) link(w http.ResponseWriter, r *http.Request) error {
@@ -213,7 +216,8 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// enterPage uses a link: the browser gets a cookie for its page.
+// enterPage uses a link: the browser gets a cookie for its page. One whose link does not count is sent to the page all the same, which
+// knows it already or says what to do.
 func (s *Server) enterPage(w http.ResponseWriter, r *http.Request) error {
 	door := visitOf(r).door
 	if door == nil {
@@ -222,14 +226,18 @@ func (s *Server) enterPage(w http.ResponseWriter, r *http.Request) error {
 	if strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose")+r.Header.Get("X-Moz"), "prefetch") {
 		return forbidden("a link is used by who follows it, not by a program that looks ahead")
 	}
-	cookie, err := door.Enter(r.URL.Query().Get("code"))
-	if err != nil {
-		return err
-	}
-	http.SetCookie(w, cookie)
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	http.Redirect(w, r, afterEnter, http.StatusSeeOther)
-	return nil
+	cookie, err := door.Enter(r.URL.Query().Get("code"))
+	switch {
+	case err == nil:
+		http.SetCookie(w, cookie)
+		http.Redirect(w, r, afterEnter, http.StatusSeeOther)
+		return nil
+	case strings.Contains(r.Header.Get("Accept"), "text/html"): // a person who is to read it
+		http.Redirect(w, r, afterUsed, http.StatusSeeOther)
+		return nil
+	}
+	return err
 }
 
 // leavePage ends the session of a page.

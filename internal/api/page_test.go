@@ -131,7 +131,9 @@ func TestEnterThePage(t *testing.T) {
 	require.NoError(t, err)
 	resp, _ := d.got(strings.TrimPrefix(link.URLs[0], d.url), nil)
 	require.Equal(t, http.StatusSeeOther, resp.StatusCode)
-	assert.Equal(t, "/", resp.Header.Get("Location"))
+	assert.Equal(t, "/?link=entered", resp.Header.Get("Location"))
+	resp2, _ := d.got("/?link=entered", nil)
+	assert.Equal(t, http.StatusOK, resp2.StatusCode)
 	cookies := resp.Cookies()
 	require.Len(t, cookies, 1)
 	assert.True(t, cookies[0].HttpOnly)
@@ -142,6 +144,11 @@ func TestEnterThePage(t *testing.T) {
 	assert.Contains(t, body, `"scopes":["read","converse"]`)
 	resp, _ = d.got("/v1/me", nil)
 	assert.Equal(t, http.StatusUnauthorized, resp.StatusCode)
+
+	again, _ := d.got(strings.TrimPrefix(link.URLs[0], d.url), http.Header{"Accept": {"text/html,*/*;q=0.8"}})
+	assert.Equal(t, http.StatusSeeOther, again.StatusCode)
+	assert.Equal(t, "/?link=used", again.Header.Get("Location"), "a person reads there what to do")
+	assert.Empty(t, again.Cookies())
 
 	me, err := d.client.Me(t.Context())
 	require.NoError(t, err)

@@ -305,7 +305,7 @@ func (w *world) start() {
 		return []wire.Command{{Name: "undo", Argument: "[TURNS]", Help: "Undo."}, {Name: "knots", Skill: true}}
 	}
 	if o.Explain == nil {
-		o.Explain = func(events []hook.Event) wire.Explained { return explain.Explain(events, h.Plan()).Wire() }
+		o.Explain = func(events []hook.Event) wire.Explained { return explain.Explain(events, h.Plan()).Explained }
 	}
 	w.server = api.New(o)
 	ln, err := socket.Listen(t.Context(), w.socket())

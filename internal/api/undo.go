@@ -29,11 +29,11 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) error {
 	if s.turnOf(rec.ID) != nil {
 		return runtime.ErrBusy
 	}
-	out, err := s.o.Undo(r.Context(), rec.ID, undo.Request{Turns: in.Turns, Redo: in.Redo, Dry: in.DryRun})
+	out, err := s.o.Undo(r.Context(), rec.ID, undo.Request{Turns: in.Turns, Redo: in.Redo, Dry: in.DryRun, Latest: in.Latest})
 	switch {
 	case errors.Is(err, undo.ErrRunning):
 		return &failure{http.StatusConflict, wire.CodeBusy, err.Error()}
-	case errors.Is(err, undo.ErrNothing), errors.Is(err, undo.ErrKept):
+	case errors.Is(err, undo.ErrNothing), errors.Is(err, undo.ErrKept), errors.Is(err, undo.ErrMoved):
 		return &failure{http.StatusConflict, wire.CodeIdle, err.Error()}
 	case err != nil:
 		return err

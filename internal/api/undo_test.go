@@ -30,6 +30,8 @@ func TestUndo(t *testing.T) {
 			return undo.Outcome{}, undo.ErrRunning
 		case 10:
 			return undo.Outcome{}, errors.New("the disk is full")
+		case 11:
+			return undo.Outcome{}, undo.ErrMoved
 		}
 		return undo.Outcome{Turns: []undo.Turn{{ID: "t", Number: 3}}, Unended: true, Result: snapshot.Result{
 			Restored: []string{"a\nb"}, Removed: []string{"c"}, Conflicts: []snapshot.Conflict{{Path: "d", Why: "it changed"}},
@@ -44,7 +46,9 @@ func TestUndo(t *testing.T) {
 		Turns: []wire.UndoneTurn{{ID: "t", Number: 3}}, Restored: []string{`"a\nb"`}, Removed: []string{"c"},
 		Conflicts: []wire.NotUndone{{Path: "d", Why: "it changed"}}, Lost: []wire.NotUndone{{Path: "e", Why: "it is large"}}, Unended: true,
 	}, out)
-	assert.Equal(t, []undo.Request{{Turns: 2, Dry: true}}, asked)
+	_, err = w.client.Undo(ctx, conv.ID, wire.NewUndo{Latest: "t"})
+	require.NoError(t, err)
+	assert.Equal(t, []undo.Request{{Turns: 2, Dry: true}, {Latest: "t"}}, asked)
 	try := func(u wire.NewUndo) error { _, err := w.client.Undo(ctx, conv.ID, u); return err }
 	for _, tc := range []struct {
 		err  error
@@ -56,6 +60,7 @@ func TestUndo(t *testing.T) {
 		{try(wire.NewUndo{Turns: 7}), wire.CodeIdle, "nothing to undo: only 6"},
 		{try(wire.NewUndo{Turns: 8}), wire.CodeIdle, "turn 8 cannot be undone"},
 		{try(wire.NewUndo{Turns: 9}), wire.CodeBusy, "is running"},
+		{try(wire.NewUndo{Turns: 11}), wire.CodeIdle, "another turn is the latest one"},
 		{try(wire.NewUndo{Turns: 10}), wire.CodeInternal, "the disk is full"},
 	} {
 		assert.Equal(t, tc.code, client.CodeOf(tc.err), "%v", tc.err)

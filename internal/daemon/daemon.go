@@ -254,7 +254,7 @@ func apiOptions(a *app.App, paths app.Paths) api.Options {
 		Agent: app.DefaultAgent, Plan: a.Runtime.Plan(), Check: a.CheckModel,
 		Tools: func(agent *runtime.Agent) []wire.Tool { return toolsOf(a, agent) }, Commands: func(agent *runtime.Agent) []wire.Command { return commandsOf(a, agent) },
 		Inspect: inspecting(a), Start: a.Start, Resume: a.Resume, Interrupted: a.Interrupted, Undo: a.Undo,
-		Explain: func(events []hook.Event) wire.Explained { return explain.Explain(events, a.Runtime.Plan()).Wire() },
+		Explain: func(events []hook.Event) wire.Explained { return explain.Explain(events, a.Runtime.Plan()).Explained },
 		Sandbox: func() (wire.Sandbox, error) { return sandboxOf(a) }, Confined: a.Confined,
 	}
 	if a.Hooks.MCP != nil {

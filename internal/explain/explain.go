@@ -13,69 +13,20 @@ import (
 	"github.com/grapnel-go/grapnel/composite/plan"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
-	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 )
 
 // Call is one tool call with the hooks that decided about it.
 type Call struct {
-	ID   string `json:"id"`
-	Tool string `json:"tool"`
-	// Owner is the path of the field that has the tool; "" if unknown.
-	Owner        string    `json:"owner,omitzero"`
-	Agent        string    `json:"agent"`
-	Conversation string    `json:"conversation"`
-	Turn         string    `json:"turn"`
-	Step         int       `json:"step"`
-	Time         time.Time `json:"time"`
-	// Outcome is "" while the call has not ended.
-	Outcome    message.Outcome     `json:"outcome,omitzero"`
-	Failure    message.FailureKind `json:"failure,omitzero"`
-	DurationMS float64             `json:"duration_ms,omitzero"`
-	// Recorded: hook runs were recorded, so Points is complete. Otherwise it has only
-	// approvals and failures.
-	Recorded bool    `json:"recorded"`
-	Points   []Point `json:"points"`
-	// Others is how many other calls had the same id; this is the last one.
-	Others int `json:"others,omitzero"`
+	wire.Explained
+	// Runs are those that Points shows, by point and in its order: what it was made of.
+	Runs [][]hook.Run `json:"-"`
 }
-
-// Point is one pass through a point, with all hooks that ran.
-type Point struct {
-	Point string `json:"point"`
-	Runs  []Run  `json:"runs"`
-	// Why says which answer counts, and why; "" at points that do not decide.
-	Why string `json:"why,omitzero"`
-}
-
-// Run is the run of one hook.
-type Run struct {
-	// Field is the path of the field; "" if unknown.
-	Field string `json:"field,omitzero"`
-	// Option has the options of the field at this point: timeout, visibility, patterns,
-	// fail policy.
-	Option     string         `json:"option,omitzero"`
-	Status     hook.RunStatus `json:"status"`
-	Answer     hook.Answer    `json:"answer,omitzero"`
-	Reason     string         `json:"reason,omitzero"`
-	By         string         `json:"by,omitzero"`
-	Changed    bool           `json:"changed,omitzero"`
-	DurationMS float64        `json:"duration_ms,omitzero"`
-	// Visibility says for whom the run is visible; "" is internal.
-	Visibility hook.Visibility `json:"visibility,omitzero"`
-	// Counts: this is the answer that counts.
-	Counts bool `json:"counts,omitzero"`
-
-	run hook.Run
-}
-
-// Recorded returns the hook run that this was read from.
-func (r Run) Recorded() hook.Run { return r.run }
 
 // Explain explains one call. The events are those of one turn with the call's id, and the
 // failures of hooks in that turn. p is the plan of the composite.
 func Explain(events []hook.Event, p *plan.Plan) Call {
-	var c Call
+	c := Call{Explained: wire.Explained{Points: []wire.ExplainedPoint{}}}
 	for _, ev := range events {
 		c.add(ev)
 	}
@@ -97,7 +48,7 @@ func Explain(events []hook.Event, p *plan.Plan) Call {
 	}
 	c.Owner = cmp.Or(c.Owner, p.Owner(c.Tool))
 	for i := range c.Points {
-		c.Points[i].judge()
+		judge(&c.Points[i], c.Runs[i])
 	}
 	return c
 }
@@ -109,13 +60,13 @@ func (c *Call) add(ev hook.Event) {
 		return
 	}
 	if c.ID == "" {
-		c.ID, c.Agent, c.Conversation, c.Turn, c.Step, c.Time = d.CallID, ev.Agent, ev.Conversation, ev.Turn, ev.Step, ev.Time
+		c.ID, c.Agent, c.Conversation, c.Turn, c.Step, c.Time = d.CallID, ev.Agent, ev.Conversation, ev.Turn, ev.Step, ev.Time.UTC()
 	}
 	switch ev.Kind {
 	case event.CallStart:
-		c.Tool, c.Time = d.Tool, ev.Time
+		c.Tool, c.Time = d.Tool, ev.Time.UTC()
 	case event.CallResult:
-		c.Tool, c.Outcome, c.Failure, c.DurationMS = d.Tool, d.Outcome, d.Result.Failure, milliseconds(d.Duration)
+		c.Tool, c.Outcome, c.Failure, c.By, c.DurationMS = d.Tool, d.Outcome, d.Result.Failure, d.By, milliseconds(d.Duration)
 	}
 	c.Tool = cmp.Or(c.Tool, d.Tool)
 }
@@ -147,55 +98,56 @@ func (c *Call) surmised(events []hook.Event) []hook.Run {
 // is already in the last pass.
 func (c *Call) place(r hook.Run, p *plan.Plan) {
 	n := len(c.Points) - 1
-	again := func(o Run) bool { return o.Field == r.Subsystem && r.Subsystem != "" }
-	if n < 0 || c.Points[n].Point != r.Point.String() || slices.ContainsFunc(c.Points[n].Runs, again) {
-		c.Points = append(c.Points, Point{Point: r.Point.String()})
+	again := func(o hook.Run) bool { return o.Subsystem == r.Subsystem && r.Subsystem != "" }
+	if n < 0 || c.Points[n].Point != r.Point.String() || slices.ContainsFunc(c.Runs[n], again) {
+		c.Points, c.Runs = append(c.Points, wire.ExplainedPoint{Point: r.Point.String()}), append(c.Runs, nil)
 		n++
 	}
-	c.Points[n].Runs = append(c.Points[n].Runs, Run{
+	c.Runs[n] = append(c.Runs[n], r)
+	c.Points[n].Runs = append(c.Points[n].Runs, wire.ExplainedRun{
 		Field: r.Subsystem, Option: Option(p, r.Subsystem, r.Point), Status: r.Status, Answer: r.Answer, Reason: r.Reason,
-		By: r.By, Changed: r.Changed, DurationMS: milliseconds(r.Duration), Visibility: r.Visibility, run: r,
+		By: r.By, Changed: r.Changed, DurationMS: milliseconds(r.Duration), Visibility: r.Visibility,
 	})
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // judge finds the answer that counts, and the reason.
-func (p *Point) judge() {
-	info := point.InfoOf(p.Runs[0].run.Point)
+func judge(p *wire.ExplainedPoint, runs []hook.Run) {
+	info := point.InfoOf(runs[0].Point)
 	if info.Kind != "decide" {
 		return
 	}
-	win := p.winner(info)
+	win := winner(runs, info)
 	if win < 0 {
 		p.Why = "nobody had an opinion"
 		return
 	}
-	w := &p.Runs[win]
-	w.Counts = true
-	why := []string{"the " + string(w.Answer) + " of " + named(w.Field) + " counts"}
+	w := runs[win]
+	p.Runs[win].Counts = true
+	why := []string{"the " + string(w.Answer) + " of " + named(w.Subsystem) + " counts"}
 	switch w.Status {
 	case event.RunFailed, event.RunPanicked, event.RunTimedOut, event.RunInterrupted:
 		why = append(why, "which its fail policy says in its place")
 	}
-	why = append(why, p.against(win, info)...)
-	if skipped := p.skipped(); len(skipped) > 0 {
+	why = append(why, against(runs, win, info)...)
+	if skipped := skipped(runs); len(skipped) > 0 {
 		why = append(why, "it ended the point, so "+strings.Join(skipped, ", ")+" had no say")
 	}
 	p.Why = strings.Join(why, "; ")
 }
 
 // against compares the answer that counts with the others.
-func (p *Point) against(win int, info point.Info) (why []string) {
-	w := p.Runs[win]
+func against(runs []hook.Run, win int, info point.Info) (why []string) {
+	w := runs[win]
 	var weaker, equal []string
-	for i, r := range p.Runs {
+	for i, r := range runs {
 		switch {
 		case i == win || r.Answer == hook.AnswerNone:
 		case w.Answer.Outweighs(r.Answer):
-			weaker = append(weaker, "the "+string(r.Answer)+" of "+named(r.Field))
+			weaker = append(weaker, "the "+string(r.Answer)+" of "+named(r.Subsystem))
 		default:
-			equal = append(equal, named(r.Field))
+			equal = append(equal, named(r.Subsystem))
 		}
 	}
 	if len(weaker) > 0 {
@@ -211,24 +163,25 @@ func (p *Point) against(win int, info point.Info) (why []string) {
 	return why
 }
 
-func (p *Point) winner(info point.Info) int {
+// winner returns the run whose answer counts; -1 if none has one.
+func winner(runs []hook.Run, info point.Info) int {
 	win := -1
-	for i, r := range p.Runs {
+	for i, r := range runs {
 		switch {
 		case r.Answer == hook.AnswerNone:
-		case win < 0, r.Answer.Outweighs(p.Runs[win].Answer) && info.Combine != "first":
+		case win < 0, r.Answer.Outweighs(runs[win].Answer) && info.Combine != "first":
 			win = i
-		case info.Combine == "judge" && !p.Runs[win].Answer.Outweighs(r.Answer):
+		case info.Combine == "judge" && !runs[win].Answer.Outweighs(r.Answer):
 			win = i
 		}
 	}
 	return win
 }
 
-func (p *Point) skipped() (names []string) {
-	for _, r := range p.Runs {
+func skipped(runs []hook.Run) (names []string) {
+	for _, r := range runs {
 		if r.Status == event.RunSkipped {
-			names = append(names, named(r.Field))
+			names = append(names, named(r.Subsystem))
 		}
 	}
 	return names
@@ -294,23 +247,4 @@ func policy(own string, at hook.Point) string {
 		return "failclosed"
 	}
 	return "failopen"
-}
-
-// Wire returns the call as the API has it.
-func (c Call) Wire() wire.Explained {
-	out := wire.Explained{
-		ID: c.ID, Tool: c.Tool, Owner: c.Owner, Agent: c.Agent, Conversation: c.Conversation, Turn: c.Turn, Step: c.Step, Time: c.Time.UTC(),
-		Outcome: c.Outcome, Failure: c.Failure, DurationMS: c.DurationMS, Recorded: c.Recorded, Points: make([]wire.ExplainedPoint, len(c.Points)), Others: c.Others,
-	}
-	for i, p := range c.Points {
-		runs := make([]wire.ExplainedRun, len(p.Runs))
-		for j, r := range p.Runs {
-			runs[j] = wire.ExplainedRun{
-				Field: r.Field, Option: r.Option, Status: r.Status, Answer: r.Answer, Reason: r.Reason, By: r.By, Changed: r.Changed,
-				DurationMS: r.DurationMS, Visibility: r.Visibility, Counts: r.Counts,
-			}
-		}
-		out.Points[i] = wire.ExplainedPoint{Point: p.Point, Runs: runs, Why: p.Why}
-	}
-	return out
 }

@@ -169,7 +169,7 @@ func TestFind(t *testing.T) {
 			about("t2", "k1", event.ApprovalAsked, hook.EventDetail{}),
 			about("t2", "k1", event.ApprovalGiven, hook.EventDetail{Answer: hook.AnswerRefuse, By: "Person"}),
 			about("t2", "k1", event.CallResult, hook.EventDetail{
-				Outcome: message.OutcomeDenied, Result: message.FailedResult(message.FailDenied, "secret"), Duration: time.Second,
+				Outcome: message.OutcomeDenied, Result: message.FailedResult(message.FailDenied, "secret"), Duration: time.Second, By: "Approval",
 			}),
 		),
 	}
@@ -177,6 +177,7 @@ func TestFind(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "t2 1", call.Turn+" "+string(rune('0'+call.Others)))
 	assert.Equal(t, message.OutcomeDenied, call.Outcome)
+	assert.Equal(t, "Approval", call.By)
 	assert.InDelta(t, 1000, call.DurationMS, 0)
 	assert.False(t, call.Recorded)
 	var lines []string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/term"
 )
@@ -19,15 +20,19 @@ func Text(call Call, record string) screen.Text {
 		screen.Format("%s: %s, a tool of %s: %s\n", call.ID, call.Tool, cmp.Or(call.Owner, "a subsystem that is not known any more"), outcome),
 		screen.Format("step %d of turn %s of %s, conversation %s, %s\n", call.Step, call.Turn, call.Agent, call.Conversation, call.Time.Local().Format(time.DateTime)),
 	}
+	if call.By != "" && !call.Recorded {
+		out = append(out, screen.Format("the answer of %s took the place of the tool\n", call.By))
+	}
 	if call.Others > 0 {
 		out = append(out, screen.Format("%d earlier calls of the conversation have the same id\n", call.Others))
 	}
 	rows := [][]string{{"POINT", "FIELD", "OPTION", "TOOK", "SAID"}}
 	var why []screen.Text
-	for _, p := range call.Points {
+	for i, p := range call.Points {
 		reason := ""
-		for _, r := range p.Runs {
-			rows = append(rows, []string{p.Point, cmp.Or(r.Field, "?"), cmp.Or(r.Option, "-"), took(r), whatItSaid(r)})
+		for j, r := range p.Runs {
+			run := call.Runs[i][j]
+			rows = append(rows, []string{p.Point, cmp.Or(r.Field, "?"), cmp.Or(r.Option, "-"), took(run), whatItSaid(run, r.Counts)})
 			if r.Counts && r.Reason != "" {
 				reason = " It said: " + r.Reason
 			}
@@ -48,17 +53,17 @@ func Text(call Call, record string) screen.Text {
 	return screen.Join(out...)
 }
 
-func took(r Run) string {
-	if d := r.Recorded().Duration; d > 0 {
-		return term.Took(d)
+func took(r hook.Run) string {
+	if r.Duration > 0 {
+		return term.Took(r.Duration)
 	}
 	return "-"
 }
 
 // whatItSaid is what a hook said, marked if it counts.
-func whatItSaid(r Run) string {
-	text := cmp.Or(term.RunSaid(r.Recorded()), "-")
-	if r.Counts {
+func whatItSaid(r hook.Run, counts bool) string {
+	text := cmp.Or(term.RunSaid(r), "-")
+	if counts {
 		text = "✓ " + text
 	}
 	return text

@@ -39,6 +39,14 @@ type record struct {
 	Undone bool `json:"undone,omitzero"`
 }
 
+// about returns the IDs of the turns that taking the record back undoes, or does again, the latest first.
+func (r record) about() []string {
+	if len(r.Of) == 0 {
+		return []string{r.ID}
+	}
+	return r.Of
+}
+
 // span is a time in which the turn's calls ran. After is "" while it lasts, or if the program ended in it.
 type span struct {
 	Before snapshot.ID `json:"before"`

@@ -23,6 +23,9 @@ type Request struct {
 	Redo bool
 	// Dry changes nothing, and returns what would be done.
 	Dry bool
+	// Latest is the ID of the turn that the caller saw as the latest of [Outcome].Turns: if it is another one by now, nothing is done.
+	// "" takes whichever it is.
+	Latest string
 }
 
 // Outcome is what was done, or would be.
@@ -40,6 +43,8 @@ var (
 	ErrNothing = errors.New("nothing to undo")
 	// ErrRunning says that a turn of the conversation runs.
 	ErrRunning = errors.New("a turn of the conversation is running; wait for its end, or cancel it")
+	// ErrMoved says that another turn is the latest one by now.
+	ErrMoved = errors.New("another turn is the latest one by now, so nothing was changed; look again at what would be")
 	// ErrKept says that a turn has no snapshots, or not any more.
 	ErrKept = errors.New("cannot be undone")
 )
@@ -60,6 +65,9 @@ func (b *Book) Undo(ctx context.Context, conversation string, r Request) (out Ou
 		chosen, err := choose(latest(all), conversation, r)
 		if err != nil {
 			return err
+		}
+		if r.Latest != "" && r.Latest != chosen[0].about()[0] {
+			return ErrMoved
 		}
 		out, err = b.undo(ctx, all, chosen, r)
 		return err
@@ -103,11 +111,7 @@ func (b *Book) undo(ctx context.Context, all map[string]record, chosen []record,
 		return out, err
 	}
 	for _, rec := range chosen {
-		if !r.Redo {
-			out.Turns = append(out.Turns, rec.Turn)
-			continue
-		}
-		for _, id := range rec.Of {
+		for _, id := range rec.about() {
 			out.Turns = append(out.Turns, all[id].Turn)
 		}
 	}

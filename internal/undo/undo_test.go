@@ -111,6 +111,29 @@ func TestTurnsAreUndoneAndDoneAgain(t *testing.T) {
 	require.ErrorContains(t, err, "snapshots of only 2 turns")
 }
 
+// TestWhatWasShownIsUndone: a person is shown what would be undone, and another turn runs before they say yes.
+func TestWhatWasShownIsUndone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	run := func(id string, number int) {
+		of := turn("c", id, number)
+		w.call(of, func() { w.write("a", id) })
+		w.finish(of)
+	}
+	run("t1", 1)
+	shown := w.undo("c", undo.Request{Dry: true}).Turns[0].ID
+	run("t2", 2)
+	_, err := w.Undo(t.Context(), "c", undo.Request{Latest: shown})
+	require.ErrorIs(t, err, undo.ErrMoved)
+	assert.Equal(t, "t2", w.read("a"))
+	w.undo("c", undo.Request{Latest: "t2"})
+	w.undo("c", undo.Request{Latest: shown})
+	_, err = w.Undo(t.Context(), "c", undo.Request{Redo: true, Latest: "t2"})
+	require.ErrorIs(t, err, undo.ErrMoved)
+	w.undo("c", undo.Request{Redo: true, Latest: shown})
+	assert.Equal(t, "t1", w.read("a"))
+}
+
 // TestTwoConversationsAtTheSameTime: each undo takes back only what its own calls did.
 func TestTwoConversationsAtTheSameTime(t *testing.T) {
 	t.Parallel()

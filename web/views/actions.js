@@ -74,7 +74,7 @@ export class Actions {
           ${plan.restored.length + plan.removed.length + plan.conflicts.length + plan.lost.length === 0 ? html`<p>No file would change: they are as they were before it.</p>` : nothing}
           ${plan.unended ? html`<p class="warn">The program ended within the turn, so what others have changed since counts as its own.</p>` : nothing}`,
         act: async () => {
-          const done = /** @type {Schemas['Undone']} */ (await post(`${this.talk.path}/undo`, { redo }));
+          const done = /** @type {Schemas['Undone']} */ (await post(`${this.talk.path}/undo`, { redo, latest: plan.turns[0]?.id ?? '' })); // what is shown, also if another turn has run meanwhile
           this.page.say(`${counted(done.restored.length, 'file')} put back, ${counted(done.removed.length, 'file')} removed.`);
         },
       });

@@ -174,6 +174,12 @@ function editor(page, item) {
 /** Who opens the editor begins to write. @param {Element | undefined} box */
 const focused = (box) => { if (box instanceof HTMLElement) requestAnimationFrame(() => box.focus()); };
 
+// So many questions and options are shown; agents have four of each, and programs may ask more.
+const mostQuestions = 8, mostOptions = 30;
+
+/** @param {number} n @param {string} what */
+const leftOut = (n, what) => n > 0 ? html`<p class="warn">${counted(n, `more ${what}`)} ${n === 1 ? 'is' : 'are'} not shown: a terminal shows all.</p>` : nothing;
+
 /** @param {Page} page @param {Item} item @param {Schemas['Inquiry']} q */
 function inquiry(page, item, q) {
   const head = title(item, html`<bdi>${q.agent}</bdi> ${item.over ? 'asked' : 'asks'} you`);
@@ -182,7 +188,8 @@ function inquiry(page, item, q) {
   return html`
     ${head}
     ${origin(q)}
-    ${q.questions.slice(0, 8).map((question, i) => fields(page, item, question, i, answers))}
+    ${q.questions.slice(0, mostQuestions).map((question, i) => fields(page, item, question, i, answers))}
+    ${leftOut(q.questions.length - mostQuestions, 'question')}
     <p class="quiet">${expiry(q, 'Without an answer the agent goes on')}</p>
     ${answers ? replies(page, item) : html`<p class="quiet">You may see this, but not answer it: that takes the scope converse.</p>`}`;
 }
@@ -199,10 +206,11 @@ function fields(page, item, q, i, answers) {
   };
   return html`<fieldset class="question" ?disabled=${!answers}>
     <legend>${q.header ? html`<span class="quiet">${reveal(q.header)}:</span> ` : nothing}${reveal(q.text, 20)}</legend>
-    ${(q.options ?? []).slice(0, 30).map((o) => html`<label class="choice">
+    ${(q.options ?? []).slice(0, mostOptions).map((o) => html`<label class="choice">
       <input type=${q.multi ? 'checkbox' : 'radio'} name=${name} .checked=${live(given.chosen.includes(o.label))}
         @change=${(/** @type {any} */ e) => choose(o.label, e.target.checked)}>
       <span>${reveal(o.label, 10)}${o.description ? html` <span class="quiet">${reveal(o.description, 10)}</span>` : nothing}</span></label>`)}
+    ${leftOut((q.options?.length ?? 0) - mostOptions, 'option')}
     ${!q.multi && given.chosen.length ? html`<button type="button" @click=${() => choose('', false)}>Choose none</button>` : nothing}
     <label class="why">${q.options?.length ? 'Or in your own words' : 'Your answer'}
       <textarea rows="2" .value=${live(given.text)} @input=${(/** @type {any} */ e) => { given.text = e.target.value; }}></textarea></label>

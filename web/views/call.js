@@ -95,6 +95,7 @@ export default class Call {
     const code = c.outcome === 'executed' && this.fields.get(c.owner ?? '')?.type === commands ? exitCode(this.result?.result) : 0;
     return html`<section class="verdict ${bad ? 'refused' : code ? 'doubtful' : ''}">
       <h1>${code && !d ? html`! <bdi class="mono">${c.tool}</bdi> ran, but its command ended with exit code ${code}` : sentence(c, d)}</h1>
+      ${!d && c.outcome === 'denied' && this.result?.result ? html`<p>The model was told:</p><blockquote>${reveal(this.result.result)}</blockquote>` : nothing}
       ${d?.run.reason ? html`<p>The reason that ${d.run.field ?? 'it'} gave:</p><blockquote>${reveal(d.run.reason)}</blockquote>` : nothing}
       <ul>
         ${d ? html`<li>${d.run.field ?? 'A hook'} is ${this.declared(d.run.field)}. It was asked at <b>${d.point.point}</b>${
@@ -184,9 +185,9 @@ function sentence(c, d) {
   const tool = html`<bdi class="mono">${c.tool}</bdi>`;
   const by = html`${d?.run.field ?? 'a hook that was not recorded'} at ${d?.point.point}`;
   if (!c.outcome) return html`${tool} has not ended yet`;
-  if (c.outcome === 'denied') return d ? html`✗ ${tool} was denied by ${by}` : html`✗ ${tool} was denied; by whom was not recorded`;
+  if (c.outcome === 'denied') return d ? html`✗ ${tool} was denied by ${by}` : html`✗ ${tool} was denied ${c.by ? html`by ${c.by}` : 'by a hook that was not recorded'}`;
   if (d?.run.answer === 'withhold') return html`✗ ${tool} ran, but ${by} withheld its result from the model`;
-  if (c.outcome === 'answered') return html`✓ ${tool} did not run: ${d ? by : 'a hook'} answered in its place`;
+  if (c.outcome === 'answered') return html`✓ ${tool} did not run: ${d ? by : c.by || 'a hook'} answered in its place`;
   return html`${c.outcome === 'executed' ? '✓' : '✗'} ${tool} ${outcomes[c.outcome] ?? c.outcome}`;
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,57 @@ func TestPlan(t *testing.T) {
 			return "", errors.New("the demo has no turn of the same message")
 		},
 	})
+}
+
+// denies are the files of a project whose policy denies what the model wants.
+var denies = map[string]string{
+	"chart.txt":            "Here be shoals.\n",
+	".grapnel/policy.json": `{"deny": ["Read(chart.txt)"]}`,
+	"model.yaml": `rules:
+- {when: {result: read}, say: I have looked.}
+- {when: always, say: I look., calls: [{tool: read, args: {file_path: chart.txt}}]}
+`,
+}
+
+// TestLayers: a message is said over two layers, of which the second one turns off who denied the call, and the runs are compared.
+func TestLayers(t *testing.T) {
+	s := serve(t, denies)
+	var runs []string
+	run := func() {
+		k := s.talk("What does the chart say?")
+		_, err := k.begin()
+		require.NoError(t, err)
+		_, err = k.ended("I have looked")()
+		require.NoError(t, err)
+		turn, err := k.lastTurn(k.id)
+		require.NoError(t, err)
+		runs = append(runs, k.id, turn)
+	}
+	run()
+	s.kill()
+	s.args = append(s.args, "--set", "Policy=off")
+	s.start("127.0.0.1:0")
+	run()
+	s.play("layers", does{"runs": func() (string, error) { return strings.Join(runs, " "), nil }})
+}
+
+// TestUnrecorded: a daemon that records no hook runs still says who denied a call, and how more becomes known.
+func TestUnrecorded(t *testing.T) {
+	s := serve(t, denies)
+	s.kill()
+	s.args = slices.DeleteFunc(s.args, func(arg string) bool { return arg == "--hooks" })
+	s.start("127.0.0.1:0")
+	k := s.talk("What does the chart say?")
+	s.play("unrecorded", does{"denied": func() (string, error) {
+		if _, err := k.begin(); err != nil {
+			return "", err
+		}
+		if _, err := k.ended("I have looked")(); err != nil {
+			return "", err
+		}
+		turn, err := k.lastTurn(k.id)
+		return k.id + " " + turn, err
+	}})
 }
 
 // mooring is a model that runs a command which hides a part of itself, and says what came of it.

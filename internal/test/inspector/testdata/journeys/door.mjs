@@ -18,6 +18,17 @@ await journey(async (browser) => {
       await page.getByRole('heading', { name: 'Not found' }).waitFor();
       await page.getByRole('main').getByRole('link', { name: 'Agents' }).click();
       await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
+      // What cannot be drawn takes nothing else with it.
+      await page.route(/\/v1\/nodes/, (route) => route.fulfill({ json: { nodes: [{ id: 'without projects' }] } }));
+      await open(page, 'Nodes');
+      await page.getByRole('alert').getByText(/cannot be shown/).waitFor();
+      await accessible(page, 'a view that cannot be drawn');
+      await page.unroute(/\/v1\/nodes/);
+      expect(page, /TypeError/);
+      await open(page, 'Agents');
+      await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor();
+      await open(page, 'Nodes');
+      await page.getByText('shares its store with no other').waitFor();
       await page.route(/\/v1\//, (route) => route.abort());
       await until('the lost daemon is told of in one place', async () => (await page.getByText('the daemon does not answer').count()) === 1);
       await page.unroute(/\/v1\//);
@@ -34,10 +45,20 @@ await journey(async (browser) => {
       expect(page, /401/);
     }
   }
-  const page = await browser.newPage();
-  const link = await ask('link');
+  // A link opens the page once. Who has entered by it comes back by it all the same; others read what to do.
+  const page = await browser.newPage(), link = await ask('link');
   await page.goto(link);
   await page.getByRole('banner').waitFor();
-  const again = await page.goto(link);
-  check(again.status() >= 400 || !page.url().includes('code='), 'a link opened twice', again.status());
+  check(!page.url().includes('link'), 'the address tells how somebody came', page.url());
+  await page.goto(link);
+  await page.getByRole('banner').waitFor();
+  check(await page.getByRole('alert').count() === 0, 'who is here is told that the link is used');
+  const stranger = await browser.newPage();
+  await stranger.goto(link);
+  await stranger.getByRole('alert').getByText('This link was used already').waitFor();
+  await accessible(stranger, 'a link that was used');
+  // A link that is followed counts instead of a token of before.
+  await stranger.evaluate(() => sessionStorage.setItem('grapnel.token', 'of-yesterday'));
+  await stranger.goto(await ask('link'));
+  await stranger.getByRole('banner').waitFor();
 });

@@ -62,7 +62,12 @@ func (h *host) serve() *client.Client {
 	h.cmd.Stdout, h.cmd.Stderr = &h.out, &h.out
 	require.NoError(h.t, h.cmd.Start())
 	c := client.New(h.socket, nil)
-	require.Eventually(h.t, func() bool { _, err := c.Health(h.t.Context()); return err == nil }, time.Minute, 20*time.Millisecond, "it does not serve")
+	serves := func() bool { _, err := c.Health(h.t.Context()); return err == nil }
+	if !assert.Eventually(h.t, serves, time.Minute, 20*time.Millisecond, "it does not serve") {
+		_ = h.cmd.Process.Signal(syscall.SIGQUIT) // it says where it hangs
+		_ = h.cmd.Wait()
+		require.FailNow(h.t, h.out.String())
+	}
 	return c
 }
 

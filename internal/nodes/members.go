@@ -107,12 +107,17 @@ func New(o Options) *Members {
 	return &Members{o: o, limit: o.Node.TTL * 2 / 3, missed: make(chan struct{}, 1), readings: readings{one: make(chan struct{}, 1)}, self: o.Node, buried: map[string]bool{}, watchers: map[*watcher]struct{}{}}
 }
 
-// Join sends the first beat and reads the nodes. Claim no lease before it has returned nil.
+// Join sends the first beat and reads the nodes. A store that does not answer in time is asked again, for ten TTLs at most. Claim no
+// lease before it has returned nil.
 func (m *Members) Join(ctx context.Context) error {
 	if m.o.Beat >= m.o.Node.TTL/2 { // a store may take a longer gap for an outage
 		return fmt.Errorf("nodes: a beat every %v is too seldom for a TTL of %v; choose at most a third of it", m.o.Beat, m.o.Node.TTL)
 	}
-	if err := m.beat(ctx); err != nil {
+	err := m.beat(ctx)
+	for began := time.Now(); errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && time.Since(began) < patience*m.o.Node.TTL; {
+		err = m.beat(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("nodes: join: %w", err)
 	}
 	return m.Refresh(ctx)

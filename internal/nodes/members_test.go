@@ -64,6 +64,31 @@ func (p *presence) times() []time.Time {
 	return slices.Clone(p.beats)
 }
 
+// TestJoiningWaitsForASlowStore: a machine that starts is often a busy one.
+func TestJoiningWaitsForASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &presence{Store: mem.New(nil)}
+		p.set(nil, true)
+		time.AfterFunc(4*nodes.DefaultTTL, func() { p.set(nil, false) })
+		m := nodes.New(nodes.Options{Presence: p, Node: store.Node{ID: "a", URL: "unix:/a"}})
+		require.NoError(t, m.Join(t.Context()))
+
+		p.set(nil, true)
+		began := time.Now()
+		require.ErrorIs(t, m.Join(t.Context()), context.DeadlineExceeded)
+		assert.InDelta(t, 10*nodes.DefaultTTL, time.Since(began), float64(nodes.DefaultTTL), "not for ever")
+		ctx, cancel := context.WithTimeout(t.Context(), nodes.DefaultTTL)
+		defer cancel()
+		require.ErrorIs(t, m.Join(ctx), context.DeadlineExceeded)
+
+		refused := errors.New("the password is wrong")
+		p.set(refused, false)
+		began = time.Now()
+		require.ErrorIs(t, m.Join(t.Context()), refused)
+		assert.Zero(t, time.Since(began), "that will not pass")
+	})
+}
+
 // node is one node of a test.
 type node struct {
 	*nodes.Members

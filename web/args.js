@@ -2,9 +2,8 @@
 // long one is cut in its middle until all of it is asked for.
 
 import { html, nothing, counted, size } from './dom.js';
-import { inexact } from './json.js';
 import { reveal, unseenIn } from './text.js';
-import { written } from './written.js';
+import { tooDeep, written } from './written.js';
 
 // How much is shown before somebody asks for all of it, and how much of one member at least.
 const mostChars = 6000, mostLines = 40, leastChars = 800, leastLines = 8;
@@ -17,7 +16,7 @@ const mostMembers = 12, mostRows = 150, mostMarks = 30, piece = 16_000;
  *   how many, and whether the arguments can be written again without a change
  */
 export function shown(ask, whole) {
-  const exact = !inexact(ask.args);
+  const exact = !ask.rounded && !tooDeep(ask.args);
   let members = Object.entries(ask.args).map(([name, value]) => ({ name, text: typeof value === 'string' ? value : written(value) }));
   // The browser has rounded a number, or there is too much: the daemon's own text has everything, as it is.
   if (!exact || members.length > mostMembers) members = [{ name: '', text: ask.shown }];

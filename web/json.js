@@ -3,12 +3,7 @@
 import { unseenIn } from './text.js';
 import { tooDeep, written } from './written.js';
 
-/** Whether a number in it is longer than JavaScript keeps, or it is nested too deeply to be written. @param {unknown} value @returns {boolean} */
-export function inexact(value) {
-  return tooDeep(value) || rounded(value);
-}
-
-/** @param {unknown} value @returns {boolean} */
+/** Whether a number in it may be longer than JavaScript keeps. @param {unknown} value @returns {boolean} */
 function rounded(value) {
   if (typeof value === 'number') return !(Number.isSafeInteger(value) || (Math.abs(value) < 1e15 && String(value).length < 16));
   return typeof value === 'object' && value !== null && Object.values(value).some(rounded);
@@ -36,7 +31,7 @@ export function read(text) {
     return { error: `This is not JSON from line ${before.length}, column ${(before.at(-1) ?? '').length + 1} on: ${found ? `"${found}" cannot stand there` : 'something is missing there'}.`, at };
   }
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return { error: 'Arguments are an object: { "name": value, … }.', at: 0 };
-  if (inexact(args)) return { error: 'A number is longer than a browser keeps; change this call with grapnel chat.', at: 0 };
+  if (tooDeep(args) || rounded(args)) return { error: 'A number is longer than a browser keeps; change this call with grapnel chat.', at: 0 };
   return { args };
 }
 

@@ -379,6 +379,9 @@ type Ask struct {
 	Args message.JSON `json:"args"`
 	// Shown is Args as text for a person, whole, with every unseen character as its escape.
 	Shown string `json:"shown"`
+	// Rounded: Args have a number that a double cannot hold, so a client that reads numbers as doubles, such as JavaScript, has to show
+	// Shown, and cannot write Args again.
+	Rounded bool `json:"rounded,omitzero"`
 	// Reason is why the call needs approval. Part is the part of the call that it is about; ""
 	// is none.
 	Reason string `json:"reason,omitzero"`

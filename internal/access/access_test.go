@@ -214,8 +214,8 @@ func TestAnOpenAddressNeedsACertificate(t *testing.T) {
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	gate := access.NewGate(access.OpenTokens(filepath.Join(t.TempDir(), "tokens.json")), "/mine", func(string) {})
-	for secure, name := range map[bool]string{true: "__Host-grapnel", false: "grapnel"} {
-		door := access.Door{Gate: gate, Secure: secure, Names: func(string) bool { return true }}
+	for secure, name := range map[bool]string{true: "__Host-grapnel-7777", false: "grapnel-7777"} {
+		door := access.Door{Gate: gate, Secure: secure, Names: func(string) bool { return true }, URL: "http://build.example:7777"}
 		code, until, err := gate.Link(access.Local())
 		require.NoError(t, err)
 		assert.WithinDuration(t, time.Now().Add(access.LinkTime), until, time.Minute)

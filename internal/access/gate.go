@@ -89,7 +89,7 @@ func (d Door) Check(r *http.Request) error {
 		}
 	}
 	if values, sent := r.Header["Sec-Fetch-Site"]; sent && (len(values) != 1 || values[0] != "same-origin" && values[0] != "none") {
-		return refuse(http.StatusForbidden, "the request comes from a page of another site")
+		return refuse(http.StatusForbidden, "the request comes from a page of another site; to open this address, paste it into a new tab")
 	}
 	return nil
 }
@@ -174,12 +174,17 @@ func (d Door) caller(r *http.Request) (Caller, error) {
 	return now, nil
 }
 
-// cookie returns the name of the cookie. With TLS no other host and no page without TLS can set one of that name (RFC 6265bis, 4.1.3).
+// cookie returns the name of the cookie. It has the port, because a browser sends the cookies of a host to all its ports: the page of another
+// daemon there keeps its own. With TLS no other host and no page without TLS can set one of that name (RFC 6265bis, 4.1.3).
 func (d Door) cookie() string {
-	if d.Secure {
-		return "__Host-grapnel"
+	name := "grapnel"
+	if u, err := url.Parse(d.URL); err == nil && u.Port() != "" {
+		name += "-" + u.Port()
 	}
-	return "grapnel"
+	if d.Secure {
+		return "__Host-" + name
+	}
+	return name
 }
 
 // Begin counts a request of a caller until done is called. An error says that there are too many.

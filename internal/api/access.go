@@ -223,6 +223,9 @@ func (s *Server) enterPage(w http.ResponseWriter, r *http.Request) error {
 	if door == nil {
 		return notFound("links are for pages, which come over TCP")
 	}
+	if r.Header.Get("Sec-Fetch-Site") == "same-origin" { // a text in the page may have made somebody another person
+		return forbidden("a link is not followed from within the page; paste it into the address line of a new tab")
+	}
 	if strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose")+r.Header.Get("X-Moz"), "prefetch") {
 		return forbidden("a link is used by who follows it, not by a program that looks ahead")
 	}

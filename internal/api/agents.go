@@ -197,7 +197,11 @@ func (s *Server) updateAgent(w http.ResponseWriter, r *http.Request) error {
 	if in.Name = cmp.Or(in.Name, name); in.Name != name {
 		return invalid("name is %.80q, and the path names %.80q; an agent keeps its name: make another one, and delete this one", in.Name, name)
 	}
-	if _, err := s.agent(r.Context(), name); err != nil {
+	old, err := s.agent(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if err := mayReplace(r.Context(), old); err != nil {
 		return err
 	}
 	cfg, err := s.wanted(r.Context(), in)
@@ -212,6 +216,14 @@ func (s *Server) updateAgent(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("%w; it holds until the daemon ends", err)
 	}
 	writeJSON(w, http.StatusOK, s.wholeAgent(a))
+	return nil
+}
+
+// mayReplace returns an error if the caller may not take away what the sections of an agent deny and ask for.
+func mayReplace(ctx context.Context, a *runtime.Agent) error {
+	if cfg := a.Config(); len(cfg.Sections()) > 0 && !visitIn(ctx).caller.May(access.Approve) {
+		return forbidden("the agent has sections, which say what is asked and allowed, so to change or delete it needs the scope approve too")
+	}
 	return nil
 }
 
@@ -275,15 +287,18 @@ func configOf(in wire.NewAgent, model string) (hook.AgentConfig, error) {
 // and then cancels them. A kept agent is kept no longer, also if it could not be registered.
 func (s *Server) deleteAgent(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("agent")
-	_, missing := s.agent(r.Context(), name)
+	old, missing := s.agent(r.Context(), name)
 	if missing == nil {
+		if err := mayReplace(r.Context(), old); err != nil {
+			return err
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.o.Grace)
 		defer cancel()
 		if err := s.o.Runtime.Unregister(ctx, name); err != nil {
 			return fmt.Errorf("unregister agent %q: %w", name, err)
 		}
 	}
-	if s.o.Agents != nil {
+	if s.o.Agents != nil && (missing == nil || visitOf(r).caller.May(access.Approve)) { // what is only kept may have sections
 		found, err := s.o.Agents.Drop(name)
 		if err != nil {
 			return fmt.Errorf("the agent %q is gone until the daemon starts again: %w", name, err)

@@ -329,6 +329,15 @@ func TestWhoMayNotApproveAllowsNothing(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.UpdateAgent(t.Context(), wire.NewAgent{Name: "a", Sections: map[string]message.JSON{"policy": `{"allow":["Danger"]}`}})
 	assert.Equal(t, wire.CodeForbidden, client.CodeOf(err))
+	// What restricts an agent is not left out either.
+	_, err = d.client.CreateAgent(t.Context(), wire.NewAgent{Name: "careful", Sections: map[string]message.JSON{"policy": `{"deny":["danger"]}`}})
+	require.NoError(t, err)
+	_, err = c.UpdateAgent(t.Context(), wire.NewAgent{Name: "careful"})
+	assert.Equal(t, wire.CodeForbidden, client.CodeOf(err))
+	assert.Equal(t, wire.CodeForbidden, client.CodeOf(c.DeleteAgent(t.Context(), "careful")))
+	require.NoError(t, c.DeleteAgent(t.Context(), "a"))
+	_, err = d.client.UpdateAgent(t.Context(), wire.NewAgent{Name: "careful"})
+	require.NoError(t, err)
 }
 
 // TestARevokedTokenBeginsNothing: also if it was revoked while its request was on the way.

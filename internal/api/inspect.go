@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -76,10 +77,11 @@ func (s *Server) maskPrompt(p *wire.Prompt) {
 	}
 }
 
-// hidden are members of sections whose values may be secrets: variables of the environment and headers of MCP servers.
-var hidden = [...]string{"env", "headers"}
+// unseen is what stands in place of what may be a secret.
+const unseen = "(hidden)"
 
-// masked returns a value of JSON with its texts masked, and without what may be a secret.
+// masked returns a value of JSON with its texts masked, and without what may be a secret in the definition of an MCP server: variables of the
+// environment, headers, arguments of its command, and the user and the query of its URL.
 func (s *Server) masked(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -90,15 +92,36 @@ func (s *Server) masked(v any) any {
 		}
 	case map[string]any:
 		for name := range v {
-			if secrets, ok := v[name].(map[string]any); ok && slices.Contains(hidden[:], name) {
-				for key := range secrets {
-					secrets[key] = "(hidden)"
-				}
-			}
-			v[name] = s.masked(v[name])
+			v[name] = s.masked(withoutSecrets(name, v[name]))
 		}
 	}
 	return v
+}
+
+// withoutSecrets returns the value of a member without what may be a secret.
+func withoutSecrets(name string, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		if name == "env" || name == "headers" {
+			for key := range v {
+				v[key] = unseen
+			}
+		}
+	case []any:
+		if name == "args" {
+			for i := range v {
+				v[i] = unseen
+			}
+		}
+	case string:
+		if u, err := url.Parse(v); name == "url" && (err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+			if err != nil {
+				return unseen
+			}
+			return u.Scheme + "://" + u.Host + u.Path + " " + unseen
+		}
+	}
+	return value
 }
 
 func (s *Server) listModels(w http.ResponseWriter, r *http.Request) error {

@@ -37,7 +37,7 @@ func TestThePromptInParts(t *testing.T) {
 			}
 			p.ToolTokens, p.Searched = 40, 2
 			p.Sections["mcp"] = map[string]any{"define": map[string]any{"charts": map[string]any{
-				"command": "charts", "args": []any{"--key", "swordfish"}, "env": map[string]any{"KEY": "k1"}, "headers": map[string]any{"X": "k2"},
+				"command": "charts", "url": "https://me:k0@charts.example/v1?token=k3", "args": []any{"--key", "k4"}, "env": map[string]any{"KEY": "k1"}, "headers": map[string]any{"X": "k2"},
 			}}}
 			p.Sections["env"] = "not a list of variables"
 			p.Instructions = []wire.PromptFile{{Path: "AGENTS.md", Tokens: 7}, {Path: "more.md", ImportedBy: "AGENTS.md", Note: "swordfish is cut"}}
@@ -65,7 +65,7 @@ func TestThePromptInParts(t *testing.T) {
 	assert.Equal(t, map[string]any{
 		"env": "not a list of variables",
 		"mcp": map[string]any{"define": map[string]any{"charts": map[string]any{
-			"command": "charts", "args": []any{"--key", "[masked]"}, "env": map[string]any{"KEY": "(hidden)"}, "headers": map[string]any{"X": "(hidden)"},
+			"command": "charts", "url": "https://charts.example/v1 (hidden)", "args": []any{"(hidden)", "(hidden)"}, "env": map[string]any{"KEY": "(hidden)"}, "headers": map[string]any{"X": "(hidden)"},
 		}}},
 	}, got.Sections)
 	assert.Equal(t, "[masked] is cut", got.Instructions[1].Note)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/grapnel-go/grapnel/client/wire"
 )
@@ -20,6 +21,10 @@ func (s *Server) listServers(w http.ResponseWriter, _ *http.Request) error {
 			log[i] = s.o.Mask(line)
 		}
 		one.Log = log
+		one.RefusedTools = slices.Clone(one.RefusedTools)
+		for i := range one.RefusedTools {
+			one.RefusedTools[i].Reason = s.o.Mask(one.RefusedTools[i].Reason)
+		}
 	}
 	writeJSON(w, http.StatusOK, out)
 	return nil

@@ -145,6 +145,10 @@ func TestEnterThePage(t *testing.T) {
 	resp, _ = d.got("/v1/me", nil)
 	assert.Equal(t, http.StatusUnauthorized, resp.StatusCode)
 
+	other, err := d.client.Link(t.Context(), wire.NewLink{})
+	require.NoError(t, err)
+	inside, _ := d.got(strings.TrimPrefix(other.URLs[0], d.url), http.Header{"Sec-Fetch-Site": {"same-origin"}, "Referer": {d.url + "/"}})
+	assert.Equal(t, http.StatusForbidden, inside.StatusCode, "a text in the page leads to another person's session")
 	again, _ := d.got(strings.TrimPrefix(link.URLs[0], d.url), http.Header{"Accept": {"text/html,*/*;q=0.8"}})
 	assert.Equal(t, http.StatusSeeOther, again.StatusCode)
 	assert.Equal(t, "/?link=used", again.Header.Get("Location"), "a person reads there what to do")

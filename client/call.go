@@ -281,8 +281,8 @@ func (c *Client) Fork(ctx context.Context, id string, f wire.NewFork) (wire.Conv
 
 // Rewind removes the turns of a conversation behind the first ones, and returns the changed
 // conversation.
-func (c *Client) Rewind(ctx context.Context, id string, turns int) (wire.Conversation, error) {
-	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/rewind"), wire.Rewind{Turns: turns})
+func (c *Client) Rewind(ctx context.Context, id string, r wire.Rewind) (wire.Conversation, error) {
+	return call[wire.Conversation](ctx, c, http.MethodPost, conversation(id, "/rewind"), r)
 }
 
 // Undo takes back what turns of a conversation changed in the project, or says what that would be. An error with CodeIdle says that there

@@ -14,8 +14,12 @@ export class History {
   start = 0;
   /** @type {Message[]} */
   messages = [];
-  /** The archive, once it is loaded. @type {Message[] | undefined} */
+  /** The numbers of their turns. @type {number[]} */
+  turns = [];
+  /** The archive, once it is loaded, and the numbers of its turns. @type {Message[] | undefined} */
   archive;
+  /** @type {number[]} */
+  archivedTurns = [];
   /** How many there are. */
   total = 0;
   loaded = false;
@@ -32,13 +36,18 @@ export class History {
   /** @param {number} index @returns {Message | undefined} */
   at(index) { return index < 0 ? this.archive?.at(index) : this.messages[index - this.start]; }
 
+  /** The number of the turn of a message, as a fork counts them; 0 if it is not known. @param {number} index */
+  turn(index) { return (index < 0 ? this.archivedTurns.at(index) : this.turns[index - this.start]) ?? 0; }
+
   /** What begins with a summary has an archive. */
   get summed() { return this.start === 0 && this.messages[0]?.label === 'summary'; }
 
   /** Loads the archive: the export begins with it. */
   async unpack() {
     const [head = '', ...lines] = (await (await blob(`${this.path}/export`)).text()).split('\n');
-    this.archive = lines.slice(0, JSON.parse(head).archived ?? 0).map((line) => JSON.parse(line).message);
+    const archived = lines.slice(0, JSON.parse(head).archived ?? 0).map((line) => JSON.parse(line));
+    this.archive = archived.map((x) => x.message);
+    this.archivedTurns = archived.map((x) => x.turn ?? 0);
   }
 
   /** @param {string} query @returns {Promise<Schemas['Messages']>} */
@@ -60,9 +69,12 @@ export class History {
 
   /** Adds what is new to the end, and lets go of as much at the beginning. @param {Schemas['Messages']} answer */
   append(answer) {
-    this.messages.push(...answer.messages.slice(this.end - answer.first));
+    const known = this.end - answer.first;
+    this.messages.push(...answer.messages.slice(known));
+    this.turns.push(...answer.turns?.slice(known) ?? []);
     const tooMany = Math.max(0, this.messages.length - most);
     this.messages.splice(0, tooMany);
+    this.turns.splice(0, tooMany);
     this.start += tooMany;
   }
 
@@ -70,6 +82,7 @@ export class History {
   take(answer) {
     this.start = answer.first;
     this.messages = answer.messages;
+    this.turns = answer.turns ?? [];
     this.total = answer.total;
     this.archive = undefined; // it may have grown
     this.loaded = true;
@@ -82,6 +95,7 @@ export class History {
     if (answer.first + answer.messages.length !== this.start) return;
     this.start = answer.first;
     this.messages = [...answer.messages, ...this.messages].slice(0, most);
+    this.turns = [...answer.turns ?? [], ...this.turns].slice(0, most);
   }
 
   /** Loads what comes after. */

@@ -19,6 +19,9 @@ type NewFork struct {
 type Rewind struct {
 	// Turns is how many of the first turns stay.
 	Turns int `json:"turns"`
+	// Of is how many turns the caller has seen: if the conversation has another number by now, nothing is removed, with [CodeIdle]. 0 takes
+	// whatever there is.
+	Of int `json:"of,omitzero"`
 }
 
 // NewUndo asks to take back what turns changed in the project.

@@ -259,6 +259,9 @@ type NewConversation struct {
 // Messages is a history, the oldest message first.
 type Messages struct {
 	Messages []message.Message `json:"messages"`
+	// Turns are the numbers of their turns, from 1, as a fork and a rewind count them; nil without a limit in the request, or if the store
+	// does not know them.
+	Turns []int `json:"turns,omitzero"`
 	// First is the index of the first of them in the conversation, which has Total.
 	First int `json:"first"`
 	Total int `json:"total"`

@@ -192,7 +192,7 @@ func (c *command) rewind() *cobra.Command {
 			if turns < 0 {
 				return errors.New("say with --turns how many of the first turns stay; 0 removes all")
 			}
-			conv, err := d.Rewind(ctx, id, turns)
+			conv, err := d.Rewind(ctx, id, wire.Rewind{Turns: turns})
 			return c.report(conv, err, f.json, "rewound")
 		})
 	cmd.Flags().IntVar(&turns, "turns", turns, "how many of the first turns stay")

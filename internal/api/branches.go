@@ -86,6 +86,11 @@ func (s *Server) rewind(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if rec, err := s.find(r.Context(), conv.ID()); err != nil {
+		return err
+	} else if in.Of != 0 && rec.Turns != in.Of {
+		return &failure{http.StatusConflict, wire.CodeIdle, fmt.Sprintf("the number of turns is %d by now, and not %d, so nothing was removed; look at the conversation again", rec.Turns, in.Of)}
+	}
 	if err := conv.Rewind(r.Context(), in.Turns); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (w *world) branches(sender string) {
 	assert.Equal(t, 1, fork.Turns)
 	assert.Equal(t, sender+"-fork", fork.Sender)
 	w.turn(fork.ID, "a green boat")
-	fork, err = w.client.Rewind(ctx, fork.ID, 1)
+	fork, err = w.client.Rewind(ctx, fork.ID, wire.Rewind{Turns: 1, Of: 2})
 	require.NoError(t, err)
 	assert.Equal(t, 1, fork.Turns)
 	messages, err := w.client.Messages(ctx, fork.ID)
@@ -83,7 +83,10 @@ func TestBranches(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, w.client.Export(ctx, conv.ID, &file))
 	fork := func(f wire.NewFork) error { _, err := w.client.Fork(ctx, conv.ID, f); return err }
-	rewind := func(id string, turns int) error { _, err := w.client.Rewind(ctx, id, turns); return err }
+	_, err := w.client.Rewind(ctx, conv.ID, wire.Rewind{Of: 2})
+	assert.Equal(t, wire.CodeIdle, client.CodeOf(err))
+	assert.ErrorContains(t, err, "is 1 by now, and not 2")
+	rewind := func(id string, turns int) error { _, err := w.client.Rewind(ctx, id, wire.Rewind{Turns: turns}); return err }
 	restore := func(text string) error {
 		_, err := w.client.Import(ctx, strings.NewReader(text), "", "")
 		return err

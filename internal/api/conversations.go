@@ -167,7 +167,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	messages, err := s.o.Store.Messages(r.Context(), rec.ID)
+	messages, turns, err := s.kept(r.Context(), rec.ID, r.URL.Query().Has("limit"))
 	if err != nil {
 		return err
 	}
@@ -176,6 +176,9 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out := wire.Messages{Messages: messages[first:before], First: first, Total: len(messages)}
+	if turns != nil {
+		out.Turns = turns[first:before]
+	}
 	if out.Messages == nil {
 		out.Messages = []message.Message{}
 	}
@@ -186,4 +189,19 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeHeld(w, &text)
+}
+
+// kept returns the messages of a conversation, with the numbers of their turns if they are wanted and the store knows them.
+func (s *Server) kept(ctx context.Context, id string, numbered bool) (messages []message.Message, turns []int, err error) {
+	p, ok := s.o.Store.(store.Porter)
+	if !numbered || !ok {
+		messages, err = s.o.Store.Messages(ctx, id)
+		return messages, nil, err
+	}
+	d, err := p.Dump(ctx, id)
+	turns = []int{}
+	for _, k := range d.Messages {
+		messages, turns = append(messages, k.Message), append(turns, k.Turn)
+	}
+	return messages, turns, err
 }

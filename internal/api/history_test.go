@@ -29,7 +29,8 @@ func TestPagesOfMessages(t *testing.T) {
 	conv := w.conversation("ann")
 	page, err := w.client.MessagesPage(t.Context(), conv.ID, 0, 3)
 	require.NoError(t, err)
-	assert.Equal(t, wire.Messages{Messages: []message.Message{}}, page)
+	assert.Empty(t, page.Messages)
+	assert.Empty(t, page.Turns)
 	for i := range 4 {
 		w.turn(conv.ID, fmt.Sprint("message ", i))
 	}
@@ -43,6 +44,10 @@ func TestPagesOfMessages(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, first, page.First)
 		assert.Equal(t, 8, page.Total)
+		for i, turn := range page.Turns {
+			assert.Equal(t, 1+(page.First+i)/2, turn)
+		}
+		assert.Len(t, page.Turns, len(page.Messages))
 		got, before = slices.Concat(page.Messages, got), page.First
 	}
 	assert.Equal(t, all, got)

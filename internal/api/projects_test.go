@@ -75,7 +75,7 @@ func TestAConversationOfAnotherProjectIsListedIfAskedForAndNothingElse(t *testin
 		"cancel":   try(w.client.Cancel(ctx, id)),
 		"resume":   try(w.client.Resume(ctx, id)),
 		"fork":     try(w.client.Fork(ctx, id, wire.NewFork{Sender: "x"})),
-		"rewind":   try(w.client.Rewind(ctx, id, 0)),
+		"rewind":   try(w.client.Rewind(ctx, id, wire.Rewind{})),
 		"undo":     try(w.client.Undo(ctx, id, wire.NewUndo{})),
 		"compact":  try(w.client.Compact(ctx, id, wire.NewCompaction{})),
 		"export":   w.client.Export(ctx, id, &bytes.Buffer{}),

@@ -43,7 +43,7 @@ func TestRacesAreAnsweredWithWhatTheyAre(t *testing.T) {
 				_, err = w.direct.SendWhenBusy(t.Context(), conv.ID, fmt.Sprint("more ", n), []wire.Busy{wire.BusyRefuse, wire.BusySteer}[n%2])
 				r.allow("send", err, wire.CodeBusy)
 				if i == 0 {
-					_, err = w.direct.Rewind(t.Context(), conv.ID, n%6)
+					_, err = w.direct.Rewind(t.Context(), conv.ID, wire.Rewind{Turns: n % 6})
 					r.allow("rewind", err, wire.CodeBusy, wire.CodeInvalid)
 					_, err = w.direct.Fork(t.Context(), conv.ID, wire.NewFork{Turns: n % 6})
 					r.allow("fork", err, wire.CodeInvalid)

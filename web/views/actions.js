@@ -125,11 +125,12 @@ export class Actions {
 
   /** @param {number} turns */
   rewind(turns) {
+    const seen = this.talk.about?.turns ?? 0;
     this.dialog.ask({
       title: 'Rewind the conversation?', yes: 'Rewind', danger: true,
       body: html`<p>The first ${turns === 1 ? 'turn stays' : `${counted(turns, 'turn')} stay`}. Everything after them goes, as if it had not been said. What tools have done is not undone.</p>`,
       act: async () => {
-        await post(`${this.talk.path}/rewind`, { turns });
+        await post(`${this.talk.path}/rewind`, { turns, of: seen });
         await this.talk.refresh();
       },
     });

@@ -176,7 +176,7 @@ export class Conversation {
       let next = 0;
       for (let i = h.end - 1; i >= h.first; i--) {
         const m = h.at(i);
-        if (m?.role !== 'user' || m.label) continue;
+        if (m?.role !== 'user' || m.label || i > h.first && !this.begins(i)) continue;
         const found = this.turns.findIndex((t, n) => n >= next && begins(t, textOf(m)));
         if (found < 0) continue;
         begun.set(i, /** @type {Schemas['RanTurn']} */ (this.turns[found]));
@@ -190,10 +190,12 @@ export class Conversation {
     }
   }
 
-  /** Whether a message begins a turn: one that is told to a turn which runs comes after results. @param {number} index */
+  /** Whether a message begins a turn, and was not told to one that ran. @param {number} index */
   begins(index) {
-    const m = this.history.at(index);
-    return m?.role === 'user' && !m.label && (this.begun.has(index) || this.history.at(index - 1)?.role !== 'tool');
+    const h = this.history, m = h.at(index);
+    if (m?.role !== 'user' || m.label) return false;
+    if (index === h.first) return h.start === 0 || this.begun.has(index);
+    return h.turn(index) !== h.turn(index - 1) || h.at(index - 1)?.label === 'summary';
   }
 
   /** The turn of a message. @param {number} index @returns {Schemas['RanTurn'] | undefined} */

@@ -282,14 +282,10 @@ export class Log {
     </div>`;
   }
 
-  /** Which turn of the conversation it is, counted from 1; 0 if that is not known. @param {number} i */
+  /** Which of the turns that have ended it is, counted from 1; 0 if it is none of them. @param {number} i */
   number(i) {
-    const h = this.talk.history;
-    if (h.end !== h.total) return 0;
-    let n = this.talk.about?.turns ?? 0;
-    if (this.talk.about?.turn || this.talk.about?.interrupted) n++; // the last messages are of a turn that has not ended
-    for (let j = i + 1; j < h.end; j++) if (this.talk.begins(j)) n--;
-    return n;
+    const n = this.talk.history.turn(i);
+    return n <= (this.talk.about?.turns ?? 0) ? n : 0;
   }
 
   /** What happens now. */

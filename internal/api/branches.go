@@ -190,8 +190,8 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer // an error must come before the first byte of the response
-	if err := jsonl.Export(r.Context(), p, rec.ID, &text); err != nil {
+	text, err := s.build(r.Context(), func(text *bytes.Buffer) error { return jsonl.Export(r.Context(), p, rec.ID, text) })
+	if err != nil { // it comes before the first byte of the response
 		return err
 	}
 	done, err := hold(w, text.Len())

@@ -86,7 +86,10 @@ func TestBranches(t *testing.T) {
 	_, err := w.client.Rewind(ctx, conv.ID, wire.Rewind{Of: 2})
 	assert.Equal(t, wire.CodeIdle, client.CodeOf(err))
 	assert.ErrorContains(t, err, "is 1 by now, and not 2")
-	rewind := func(id string, turns int) error { _, err := w.client.Rewind(ctx, id, wire.Rewind{Turns: turns}); return err }
+	rewind := func(id string, turns int) error {
+		_, err := w.client.Rewind(ctx, id, wire.Rewind{Turns: turns})
+		return err
+	}
 	restore := func(text string) error {
 		_, err := w.client.Import(ctx, strings.NewReader(text), "", "")
 		return err

@@ -167,28 +167,30 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	messages, turns, err := s.kept(r.Context(), rec.ID, r.URL.Query().Has("limit"))
+	text, err := s.build(r.Context(), func(text *bytes.Buffer) error {
+		messages, turns, err := s.kept(r.Context(), rec.ID, r.URL.Query().Has("limit"))
+		if err != nil {
+			return err
+		}
+		first, before, err := pageOf(r.URL.Query(), len(messages))
+		if err != nil {
+			return err
+		}
+		out := wire.Messages{Messages: messages[first:before], First: first, Total: len(messages)}
+		if turns != nil {
+			out.Turns = turns[first:before]
+		}
+		if out.Messages == nil {
+			out.Messages = []message.Message{}
+		}
+		enc := json.NewEncoder(text)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(out)
+	})
 	if err != nil {
 		return err
 	}
-	first, before, err := pageOf(r.URL.Query(), len(messages))
-	if err != nil {
-		return err
-	}
-	out := wire.Messages{Messages: messages[first:before], First: first, Total: len(messages)}
-	if turns != nil {
-		out.Turns = turns[first:before]
-	}
-	if out.Messages == nil {
-		out.Messages = []message.Message{}
-	}
-	var text bytes.Buffer // the messages themselves are not held while a client takes its time
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
-		return err
-	}
-	return writeHeld(w, &text)
+	return writeHeld(w, text) // the messages themselves are not held while a client takes its time
 }
 
 // kept returns the messages of a conversation, with the numbers of their turns if they are wanted and the store knows them.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -87,14 +88,22 @@ func (s *Server) showTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	text, err := s.build(r.Context(), func(text *bytes.Buffer) error { return writeTurn(r.Context(), text, log, t, view) })
+	if err != nil {
+		return err
+	}
+	return writeHeld(w, text)
+}
+
+// writeTurn writes a turn with the events that the view shows.
+func writeTurn(ctx context.Context, text *bytes.Buffer, log turnlog.Log, t turnlog.Turn, view streams.View) error {
 	head, err := json.Marshal(t.RanTurn)
 	if err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	fmt.Fprintf(&text, `{"turn":%s,"events":[`, head)
+	fmt.Fprintf(text, `{"turn":%s,"events":[`, head)
 	n, more := 0, false
-	err = log.Events(r.Context(), t, func(item runtime.Item) bool {
+	err = log.Events(ctx, t, func(item runtime.Item) bool {
 		data, shown := view.Shows(item)
 		if !shown {
 			return true
@@ -116,7 +125,7 @@ func (s *Server) showTurn(w http.ResponseWriter, r *http.Request) error {
 		text.WriteString(`,"more":true`)
 	}
 	text.WriteString("}\n")
-	return writeHeld(w, &text)
+	return nil
 }
 
 // writeHeld writes a long answer of JSON, which counts for all bodies while the client takes its time.

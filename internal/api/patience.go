@@ -1,6 +1,8 @@
 package api
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -103,6 +105,21 @@ func hold(w http.ResponseWriter, n int) (done func(), err error) {
 		return nil, bodyFailure(w, errManyBodies, 0)
 	}
 	return func() { all.Add(-int64(n)) }, nil
+}
+
+// builders is how many long answers are built at a time: each holds a whole conversation or turn until it counts for all bodies.
+const builders = 8
+
+// build builds a long answer. It waits for its turn, and not for the client: w is written later.
+func (s *Server) build(ctx context.Context, write func(text *bytes.Buffer) error) (*bytes.Buffer, error) {
+	select {
+	case s.building <- struct{}{}:
+		defer func() { <-s.building }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	var text bytes.Buffer
+	return &text, write(&text)
 }
 
 // drain reads and drops the body before an answer that may last for days. Otherwise its deadline would end the answer, and its bytes count

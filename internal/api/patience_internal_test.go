@@ -1,11 +1,17 @@
 package api
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -53,6 +59,34 @@ func TestABodyThatWasDroppedDoesNotCount(t *testing.T) {
 		done()
 		assert.Zero(t, s.bodies.Load())
 	}
+}
+
+// TestFewLongAnswersAreBuiltAtATime: each is whole in memory before it counts.
+func TestFewLongAnswersAreBuiltAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{building: make(chan struct{}, builders)}
+		var most, now atomic.Int64
+		var all sync.WaitGroup
+		for range 5 * builders {
+			all.Go(func() {
+				_, err := s.build(t.Context(), func(*bytes.Buffer) error {
+					most.Store(max(most.Load(), now.Add(1)))
+					time.Sleep(time.Second)
+					now.Add(-1)
+					return errors.New("the disk is full")
+				})
+				assert.EqualError(t, err, "the disk is full")
+			})
+		}
+		time.Sleep(time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := s.build(ctx, func(*bytes.Buffer) error { return nil })
+		assert.ErrorIs(t, err, context.DeadlineExceeded, "who goes away waits no longer")
+		all.Wait()
+		assert.EqualValues(t, builders, most.Load())
+	})
 }
 
 // TestAnswersOfAllOwnersAreBoundedTogether: those of an owner's server count for the daemon that let the request in.

@@ -155,7 +155,8 @@ type Server struct {
 	resuming sync.Map
 	mux      *http.ServeMux
 	streams  streams.Streams
-	bodies   atomic.Int64 // the bytes of all bodies that are read now, and of answers that are held
+	bodies   atomic.Int64  // the bytes of all bodies that are read now, and of answers that are held
+	building chan struct{} // see build
 
 	mu      sync.Mutex
 	closing bool
@@ -213,7 +214,7 @@ func New(o Options) *Server {
 	if o.Unfinished == nil {
 		o.Unfinished = o.Store.List
 	}
-	s := &Server{o: o, started: time.Now(), died: make(chan struct{}, 1)}
+	s := &Server{o: o, started: time.Now(), died: make(chan struct{}, 1), building: make(chan struct{}, builders)}
 	s.streams = streams.Streams{Runtime: o.Runtime, Find: o.Store.Find, Monitor: o.Monitor, Heartbeat: o.Heartbeat, Closing: s.isClosing}
 	if o.Nodes != nil {
 		s.join(*o.Nodes)

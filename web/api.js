@@ -71,8 +71,9 @@ export const part = encodeURIComponent;
  * @property {(state: 'live' | 'lost', why: string) => void} [state]
  */
 
-// How long to wait before the next try to reach the daemon.
-const firstPause = 250, longestPause = 5000;
+// How long to wait before the next try to reach the daemon, and how long a page may be out of sight before its stream ends until somebody looks
+// again: a browser has six connections to a host, for all its tabs together.
+const firstPause = 250, longestPause = 5000, outOfSight = 5000;
 
 /**
  * Reads a stream of events until it is ended, over lost connections and restarted daemons: it goes on after the last event that it has.
@@ -82,8 +83,10 @@ const firstPause = 250, longestPause = 5000;
 export async function stream(path, o) {
   let after = o.after ?? '', pause = firstPause;
   while (!o.signal.aborted) {
+    await seen(o.signal);
+    const unseen = new AbortController(), done = whenUnseen(() => unseen.abort());
     try {
-      const answer = await ask('GET', path, undefined, { signal: o.signal, headers: after ? { 'Last-Event-ID': after } : {} });
+      const answer = await ask('GET', path, undefined, { signal: AbortSignal.any([o.signal, unseen.signal]), headers: after ? { 'Last-Event-ID': after } : {} });
       o.state?.('live', '');
       pause = firstPause;
       for await (const e of events(/** @type {ReadableStream<BufferSource>} */ (answer.body))) {
@@ -96,12 +99,42 @@ export async function stream(path, o) {
       throw new Failure(0, 'unreachable', 'the daemon has ended the connection');
     } catch (err) {
       if (o.signal.aborted) return;
+      if (unseen.signal.aborted) continue;
       if (err instanceof Failure && err.status >= 400 && err.status < 500 && err.status !== 429) throw err;
       o.state?.('lost', err instanceof Error ? err.message : String(err));
+    } finally {
+      done();
     }
     await sleep(pause, o.signal);
     pause = Math.min(pause * 2, longestPause);
   }
+}
+
+/** Waits until somebody can see the page. @param {AbortSignal} signal @returns {Promise<void>} */
+const seen = (signal) => new Promise((done) => {
+  const look = () => {
+    if (document.hidden && !signal.aborted) return;
+    document.removeEventListener('visibilitychange', look);
+    done();
+  };
+  document.addEventListener('visibilitychange', look);
+  signal.addEventListener('abort', look, { once: true });
+  look();
+});
+
+/** Calls once nobody has seen the page for a while. @param {() => void} call @returns {() => void} ends that */
+function whenUnseen(call) {
+  let timer = 0;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(call, outOfSight);
+  };
+  document.addEventListener('visibilitychange', look);
+  look();
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', look);
+  };
 }
 
 /** @param {number} ms @param {AbortSignal} signal */

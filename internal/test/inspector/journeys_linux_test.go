@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,6 +119,20 @@ func TestUnrecorded(t *testing.T) {
 		}
 		turn, err := k.lastTurn(k.id)
 		return k.id + " " + turn, err
+	}})
+}
+
+// TestTabs: more tabs are open than a browser has connections to one host.
+func TestTabs(t *testing.T) {
+	files := maps.Clone(denies)
+	files[".grapnel/policy.json"] = `{"ask": ["Read(chart.txt)"]}`
+	s := serve(t, files)
+	k := s.talk("What does the chart say?")
+	s.play("tabs", does{"begin": k.begin, "ended": func() (string, error) {
+		if err := k.approve(); err != nil {
+			return "", err
+		}
+		return k.ended("I have looked")()
 	}})
 }
 

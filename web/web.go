@@ -18,7 +18,7 @@ var files embed.FS
 // Policy is what the page may do: run its own scripts, and speak with its own server. Nothing is loaded from anywhere else, no text becomes
 // markup but through lit-html's own templates and the sanitizer, and no other page may have it in a frame (W3C, Content Security Policy
 // Level 3, and Trusted Types).
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; " +
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html dompurify"
 
 // types are those of the files by their extension: what the system says of them differs from machine to machine.

@@ -82,11 +82,9 @@ func (c *command) undoIn(ctx context.Context, d *client.Client, id string, f und
 		if !a.Attended() {
 			return errors.New("nobody is here to answer; --dry-run shows what would be done, and --yes does it")
 		}
-		ok, err := a.Confirm(ctx, "conversation "+id+"\n"+outcomeOf(out).Text(undo.Request{Dry: true}, shownPaths), "Do it?")
-		if err != nil {
+		if ok, err := a.Confirm(ctx, "conversation "+id+"\n"+outcomeOf(out).Text(undo.Request{Dry: true}, shownPaths), "Do it?"); err != nil {
 			return err
-		}
-		if !ok {
+		} else if !ok {
 			return c.Say("nothing was changed")
 		}
 		f.Latest = out.Turns[0].ID // what was shown, also if another turn has run meanwhile

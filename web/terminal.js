@@ -8,6 +8,13 @@ const sequence = /\x1b\[[0-?]*[ -/]*[@-~]|[\x9b][0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^
  * @param {string} output
  */
 export function plain(output) {
-  const text = output.replace(sequence, '').replace(/\r+\n/g, '\n');
-  return text.includes('\r') ? text.replace(/[^\n]*\r(?=[^\n])/g, '').replace(/\r/g, '') : text;
+  const text = output.replace(sequence, '');
+  return text.includes('\r') ? text.split('\n').map(last).join('\n') : text;
+}
+
+/** What a line was last. No regular expression: on a long line they take the square of its length. @param {string} line */
+function last(line) {
+  let end = line.length;
+  while (end > 0 && line[end - 1] === '\r') end--;
+  return line.slice(line.lastIndexOf('\r', end - 1) + 1, end);
 }

@@ -12,7 +12,7 @@ import { written } from '../written.js';
 /** @typedef {import('../live.js').Call} Call */
 /** @typedef {import('./log.js').Log} Log */
 
-const firstLook = 600, firstLines = 8, diffLines = 24, mostMembers = 12, mostChildren = 20, oneLine = 100;
+const firstLook = 600, firstLines = 8, diffLines = 24, mostMembers = 12, mostChildren = 20, oneLine = 100, mostCompared = 40_000;
 
 /** @type {Record<string, [string, string, string]>} a sign, a word and a class */
 const outcomes = {
@@ -89,9 +89,19 @@ function member(log, key, value) {
   return text.length <= oneLine && !text.includes('\n') ? html`<span class="mono text">${reveal(text)}</span>` : long(log, key, text);
 }
 
+/**
+ * How a file is changed, as far as that is compared. What is written to a file is shown as it is, and not as a terminal would.
+ * @param {string} before @param {string} after
+ */
+function changes(before, after) {
+  const lines = diff(spell(before.slice(0, mostCompared)), spell(after.slice(0, mostCompared)));
+  const left = Math.max(0, before.length - mostCompared) + Math.max(0, after.length - mostCompared);
+  return left ? [...lines, { sign: /** @type {const} */ ('…'), text: `${counted(left, 'character')} more` }] : lines;
+}
+
 /** @param {Log} log @param {string} key @param {string} before @param {string} after */
 function drawDiff(log, key, before, after) {
-  const all = log.cached(key, before.length * 31 + after.length, () => diff(spell(plain(before.slice(0, 40_000))), spell(plain(after.slice(0, 40_000)))));
+  const all = log.cached(key, [before, after], () => changes(before, after));
   const n = log.shown.get(key) ?? diffLines;
   return html`<div class="diff mono" role="group" aria-label="changed lines">${all.slice(0, n).map((l) => html`<div class=${
     { '-': 'out', '+': 'in', ' ': '', '…': 'quiet' }[l.sign]}>${l.sign} ${l.text}</div>`)}</div>

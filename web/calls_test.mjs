@@ -2,16 +2,10 @@
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { textOf } from './drawn.mjs';
+import { drawCall } from './views/calls.js';
+import { Log } from './views/log.js';
 
-globalThis.document = { createTreeWalker() {}, createComment() {} }; // for lit-html, which draws nothing here
-globalThis.sessionStorage = { getItem: () => null };
-const { drawCall } = await import('./views/calls.js');
-const { Log } = await import('./views/log.js');
-
-/** The text of a template whose values have no markup. */
-const textOf = (t) => markupOf(t).replace(/<[^>]*>/g, '');
-const markupOf = (t) => Array.isArray(t) ? t.map(markupOf).join('') : t?.strings ? t.strings.map((s, i) => s + markupOf(t.values[i])).join('')
-  : typeof t === 'string' || typeof t === 'number' ? String(t) : '';
 const log = new Log({ changed() {} }, { id: 'C', following: false }, {});
 const draw = (args) => textOf(drawCall(log, { id: 'c', tool: 'write', args, progress: '', children: [] }, 'T'));
 

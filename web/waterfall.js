@@ -44,7 +44,11 @@ export function waterfall(events, until = 0) {
   const waits = [];
   /** Calls whose time is that of the turns within them. @type {Set<string>} */
   const parents = new Set();
-  /** The call within which a turn was begun. @type {Map<string, string>} */
+  /** @type {Map<string, Row[]>} */
+  const byTurn = new Map();
+  /** The last row of a call, by its depth and its id. @type {Map<string, Row>} */
+  const calls = new Map();
+  /** The call within which each turn was begun, as a key of calls and as its row, if that was there. @type {Map<string, { key: string, row: Row | undefined }>} */
   const begunBy = new Map();
   let last = 0;
 
@@ -57,6 +61,8 @@ export function waterfall(events, until = 0) {
       const label = kind === 'call' ? e.tool ?? 'a call' : kind === 'model' ? `Step ${e.step}${e.depth ? ` of ${e.agent}` : ''}: model` : e.depth ? `Around the steps of ${e.agent}` : 'Around the steps';
       row = { key, turn: e.turn ?? '', kind, label, depth: e.depth ?? 0, from: t, to: t, intervals: [], passes: [], call: e.call_id };
       rows.set(key, row);
+      push(byTurn, row.turn, row);
+      if (e.call_id) calls.set(`${row.depth} ${e.call_id}`, row);
     }
     row.from = Math.min(row.from, t);
     row.to = Math.max(row.to, t);
@@ -74,9 +80,8 @@ export function waterfall(events, until = 0) {
   };
   /** Nobody answers any more, since the turn has ended or is not over. @param {string} turn @param {number} t @param {string} text */
   const left = (turn, t, text) => {
-    for (const [key, row] of rows) {
-      const step = key.trim(), from = open.get(`${key} wait`);
-      if (row.turn !== turn) continue;
+    for (const row of byTurn.get(turn) ?? []) {
+      const { key } = row, step = key.trim(), from = open.get(`${key} wait`);
       if (row.kind === 'model') answered(step, t, `the model, ${text}`);
       if (from !== undefined) wait(row, from, t, `waiting for a person, ${text}`);
       open.delete(`${key} wait`);
@@ -94,11 +99,13 @@ export function waterfall(events, until = 0) {
     last = Math.max(last, t);
     const step = `${e.turn} ${e.step}`, call = `${step} ${e.call_id}`;
     switch (e.kind) {
-      case 'subagent_start':
-        parents.add(`${(e.depth ?? 1) - 1} ${e.call_id}`);
-        begunBy.set(e.turn ?? '', e.call_id ?? '');
+      case 'subagent_start': {
+        const key = `${(e.depth ?? 1) - 1} ${e.call_id}`;
+        parents.add(key);
+        begunBy.set(e.turn ?? '', { key, row: calls.get(key) });
         rowOf({ ...e, step: undefined, call_id: undefined }, t);
         break;
+      }
       case 'turn_start':
       case 'call_start':
         rowOf(e, t);
@@ -148,7 +155,7 @@ export function waterfall(events, until = 0) {
         pass(row, e, from, to);
         if (e.status === 'skipped' || e.status === 'queued') break;
         last = Math.max(last, to);
-        if (e.point === 'WrapModel') asked.set(step, [...asked.get(step) ?? [], { kind: 'model', from, to, text: 'the model' }]);
+        if (e.point === 'WrapModel') push(asked, step, { kind: 'model', from, to, text: 'the model' });
         if (around.has(e.point ?? '')) break;
         row.to = Math.max(row.to, to);
         if (e.point !== 'Approve') add(row, 'hook', from, to, `${e.subsystem} at ${e.point}: ${said(runOf(e), e.point)}`);
@@ -163,9 +170,12 @@ export function waterfall(events, until = 0) {
     }
   }
   last = Math.max(last, until);
-  for (const turn of new Set([...rows.values()].map((row) => row.turn))) left(turn, last, 'not over yet');
+  for (const turn of byTurn.keys()) left(turn, last, 'not over yet');
   for (const row of rows.values()) for (const i of row.intervals) i.to = Math.max(i.from, Math.min(i.to, last));
-  return { rows: inside([...rows.values()], begunBy), length: last, sums: divided([...rows.values()], parents, last), waits: merged(waits) };
+  /** @type {Map<Row | undefined, string[]>} */
+  const begun = new Map();
+  for (const [turn, { key, row }] of begunBy) push(begun, row ?? calls.get(key), turn);
+  return { rows: inside(byTurn, begun), length: last, sums: divided([...rows.values()], parents, last), waits: merged(waits) };
 }
 
 /** The model is asked again, at once or after a pause. @param {Row} row @param {Event} e @param {number} t */
@@ -197,15 +207,34 @@ function divided(rows, parents, length) {
 /** @param {Interval[]} apart that do not overlap */
 const total = (apart) => apart.reduce((sum, i) => sum + i.to - i.from, 0);
 
-/** The rows with those of a turn below the call within which it was begun. @param {Row[]} rows @param {Map<string, string>} begunBy @returns {Row[]} */
-function inside(rows, begunBy) {
-  const out = rows.filter((r) => r.depth === 0);
-  for (const [turn, call] of begunBy) {
-    const own = rows.filter((r) => r.depth > 0 && r.key.startsWith(`${turn} `));
-    const parent = out.findLastIndex((r) => r.call === call && r.depth === (own[0]?.depth ?? 1) - 1);
-    out.splice(parent < 0 ? out.length : parent + 1, 0, ...own);
-  }
+/**
+ * The rows with those of a turn below the call within which it was begun: of several turns the last one first. What has no place is at the end.
+ * @param {Map<string, Row[]>} byTurn @param {Map<Row | undefined, string[]>} begun the turns that were begun within a row @returns {Row[]}
+ */
+function inside(byTurn, begun) {
+  /** @type {Row[]} */
+  const out = [];
+  /** @type {Set<string>} */
+  const placed = new Set();
+  /** @param {string} turn */
+  const place = (turn) => {
+    if (placed.has(turn)) return;
+    placed.add(turn);
+    for (const row of byTurn.get(turn) ?? []) {
+      out.push(row);
+      for (const within of begun.get(row)?.toReversed() ?? []) place(within);
+    }
+  };
+  for (const [turn, rows] of byTurn) if (rows[0]?.depth === 0) place(turn);
+  for (const turns of begun.values()) turns.forEach(place);
   return out;
+}
+
+/** Adds a value to the list under a key. @template K, V @param {Map<K, V[]>} lists @param {K} key @param {V} value */
+function push(lists, key, value) {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
 }
 
 /** The call whose tool asks a question. @param {Event} e */

@@ -112,13 +112,13 @@ export class Log {
     }
   }
 
-  /** The message at the top of what is in sight, and where it is. */
+  /** What stays in its place while what is above it grows, and where it is: a card in sight, so that it can be answered, or the message at the top. */
   anchor() {
     if (!this.box || this.talk.following) return;
-    const top = this.box.getBoundingClientRect().top;
-    for (const el of this.box.querySelectorAll('.item')) {
+    const seen = this.box.getBoundingClientRect();
+    for (const el of [...this.box.querySelectorAll('.card.asked'), ...this.box.querySelectorAll('.item')]) {
       const at = el.getBoundingClientRect();
-      if (at.bottom > top) return { index: /** @type {HTMLElement} */ (el).dataset.index, top: at.top };
+      if (at.bottom > seen.top && at.top < seen.bottom) return { what: el.id ? `#${el.id}` : `.item[data-index="${/** @type {HTMLElement} */ (el).dataset.index}"]`, top: at.top };
     }
     return undefined;
   }
@@ -132,7 +132,7 @@ export class Log {
       if (el) { el.scrollIntoView(); el.classList.add('found'); this.talk.at = undefined; }
     } else if (this.talk.following) box.scrollTop = box.scrollHeight;
     else if (keep) {
-      const el = box.querySelector(`.item[data-index="${keep.index}"]`);
+      const el = box.querySelector(keep.what);
       if (el) box.scrollTop += el.getBoundingClientRect().top - keep.top;
     }
     this.lastTop = box.scrollTop;

@@ -38,3 +38,17 @@ test('a card in sight stays where it is while what is above it grows; without on
     assert.equal(tops()[stays], before, `scrolled to ${scrollTop}`);
   }
 });
+
+test('what is kept of what was drawn does not grow, and the newest stays', async () => {
+  const log = new Log({ changed() {} }, { following: true }, {});
+  globalThis.fetch = async () => Response.json({ text: 'x' });
+  for (let i = 0; i < 2000; i++) {
+    log.fold(`k${i}`);
+    log.cached(`k${i}`, ['x'], () => i);
+  }
+  for (let i = 0; i < 60; i++) await log.wholeEvent(`k${i}`, '/v1/x').values[0]();
+  assert.deepEqual([log.shown.size, log.cache.size, log.wholes.size], [1000, 500, 50]);
+  assert.deepEqual([log.shown.has('k1999'), log.cached('k1999', ['x'], () => -1), log.wholes.get('k59/whole')], [true, 1999, 'x']);
+  log.fold('k1999');
+  assert.equal(log.shown.has('k1999'), false);
+});

@@ -3,7 +3,7 @@
 import { html, nothing, counted, duration } from '../dom.js';
 import { part } from '../api.js';
 import { diff } from '../diff.js';
-import { plain } from '../terminal.js';
+import { plain, returned } from '../terminal.js';
 import { reveal, spell } from '../text.js';
 import { image } from './blocks.js';
 import { written } from '../written.js';
@@ -128,7 +128,7 @@ function json(value) {
 /** @param {Log} log @param {string} key @param {Call} call @param {object} of what has the text @param {string} text */
 function result(log, key, call, of, text) {
   const full = log.wholeEvent(key, call.full), ran = output(of, text);
-  if (!ran) return long(log, `${key}/result`, text, full, call.failed ? 'bad' : '');
+  if (ran?.stdout === undefined) return long(log, `${key}/result`, text, full, call.failed ? 'bad' : '');
   return [
     ran.stdout ? long(log, `${key}/result`, ran.stdout, full) : nothing,
     ran.stderr ? [html`<p class="quiet">on stderr:</p>`, long(log, `${key}/stderr`, ran.stderr)] : nothing,
@@ -136,12 +136,12 @@ function result(log, key, call, of, text) {
   ];
 }
 
-/** What commands have returned; undefined: it is something else. @type {WeakMap<object, { stdout: string, stderr: string, exit_code: number } | undefined>} */
+/** What commands have returned, which is read once. @type {WeakMap<object, import('../terminal.js').Returned | undefined>} */
 const outputs = new WeakMap();
 
 /** @param {object} of @param {string} text */
 function output(of, text) {
-  if (!outputs.has(of)) outputs.set(of, readOutput(text));
+  if (!outputs.has(of)) outputs.set(of, returned(text));
   return outputs.get(of);
 }
 
@@ -149,17 +149,6 @@ function output(of, text) {
 function exitCode(call, blocks) {
   const all = blocks ? blocks.map((b) => output(b, textOf(b))) : [call.result ? output(call, call.result) : undefined];
   return all.find((ran) => ran?.exit_code)?.exit_code ?? 0;
-}
-
-/** @param {string} text */
-function readOutput(text) {
-  if (!/^\{\s*"stdout":/.test(text) || text.length > 1_000_000) return;
-  try {
-    const v = JSON.parse(text);
-    return typeof v.stdout === 'string' && typeof v.stderr === 'string' ? { ...v, stdout: plain(v.stdout), stderr: plain(v.stderr) } : undefined;
-  } catch {
-    return undefined; // the middle was cut out
-  }
 }
 
 /**

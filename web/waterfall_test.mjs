@@ -76,6 +76,14 @@ test('what is not over when the turn ends, or is not over yet', () => {
   assert.deepEqual(bars(waterfall([...begin.slice(0, 2), told(80, 'turn_end')])), ['Around the steps', 'Step 1: model, model 0-80']);
 });
 
+test('a question that no tool asks is waited for in its step', () => {
+  const step = { step: 1 }, inquiry = { id: 'of a hook' };
+  const begin = [told(0, 'turn_start'), told(0, 'step_start', step), told(50, 'usage', step), told(60, 'question_asked', { ...step, inquiry })];
+  for (const end of [told(160, 'question_given', { ...step, inquiry }), told(160, 'turn_end')]) {
+    assert.deepEqual(bars(waterfall([...begin, end])), ['Around the steps', 'Step 1: model, model 0-50, wait 60-160']);
+  }
+});
+
 test('a hook that asks the model twice, where no hook surrounds the model', () => {
   const step = { step: 1 };
   const w = waterfall([

@@ -146,8 +146,9 @@ function followed() {
   return link;
 }
 
-/** Finds out who is here, and shows the page to them. */
+/** Finds out who is here, and shows the page to them. It returns why it does not. */
 async function enter() {
+  let why;
   try {
     me = await get('/v1/me');
     error = '';
@@ -156,10 +157,14 @@ async function enter() {
     waiting.follow(here.signal);
     move();
   } catch (err) {
-    if (!(err instanceof Failure && err.status === 401)) page.failed(err);
+    why = err;
   }
   page.changed();
+  return why;
 }
+
+/** @param {unknown} err */
+const unknown = (err) => err instanceof Failure && err.status === 401;
 
 function leave() {
   useToken('');
@@ -264,19 +269,28 @@ function door() {
 async function enterByToken(e) {
   e.preventDefault();
   useToken(String(new FormData(/** @type {HTMLFormElement} */ (e.target)).get('token')).trim());
-  await enter();
-  if (!me) page.failed(new Failure(401, 'unauthorized', 'the daemon does not know this token'));
+  const why = await enter();
+  if (!why) return;
+  if (!me) useToken('');
+  page.failed(unknown(why) ? new Failure(401, 'unauthorized', 'the daemon does not know this token') : why);
 }
 
+/** Leaves, once the daemon has ended the session: before that, whoever opens the page in this browser would be here. */
 async function out() {
-  await del('/v1/session').catch(page.failed);
-  leave();
+  leaving()?.close();
+  try {
+    await del('/v1/session');
+    leave();
+  } catch (err) {
+    error = `The session has not ended: ${err instanceof Error ? err.message : err}`;
+  }
   page.changed();
 }
 
 addEventListener('hashchange', move);
 page.changed();
 const link = followed();
-enter().then(() => {
-  if (link === 'used' && !me) page.failed(new Failure(403, 'forbidden', 'This link was used already, or is too old: make another one.'));
+enter().then((why) => {
+  if (why && link === 'used') page.failed(new Failure(403, 'forbidden', 'This link was used already, or is too old: make another one.'));
+  else if (why && !unknown(why)) page.failed(why);
 });

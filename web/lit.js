@@ -1,5 +1,6 @@
 // What turns have lit in the plan: the runs of hooks, by field and point.
 
+import { bound } from './bounded.js';
 import { broke, counting, denies, runOf } from './runs.js';
 
 /** @typedef {import('./api.js').Schemas['Event']} Event */
@@ -18,7 +19,7 @@ import { broke, counting, denies, runOf } from './runs.js';
 /** @param {Event} e */
 const idOf = (e) => `${e.conversation} ${e.epoch}-${e.seq}`;
 
-// How many runs are kept for who asks about a dot.
+// How many runs are kept for who asks about a dot, and how many answered calls.
 const kept = 5000;
 
 export class Lit {
@@ -76,6 +77,7 @@ export class Lit {
     } else if (e.kind === 'approval_given') {
       this.asking.delete(call);
       this.given.add(call);
+      bound(this.given, kept);
     } else if (e.kind === 'call_result') this.asking.delete(call);
     else if (e.kind === 'turn_end') for (const [key, asked] of this.asking) if (asked.turn === e.turn) this.asking.delete(key);
   }

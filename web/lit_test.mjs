@@ -43,6 +43,16 @@ test('who is being asked to approve', () => {
   assert.deepEqual(now(), [0, 0]);
 });
 
+test('answered calls are forgotten by and by', () => {
+  const lit = new Lit([]);
+  for (let i = 0; i < 6000; i++) lit.follow({ kind: 'approval_given', turn: 'T', call_id: `c${i}` });
+  assert.equal(lit.given.size, 5000);
+  for (const [call_id, asks] of [['c5999', 0], ['c1', 1]]) {
+    lit.follow({ kind: 'approval_asked', turn: 'T', call_id });
+    assert.equal(lit.asking.size, asks, call_id);
+  }
+});
+
 test('whose answer counts, as the runtime has it', () => {
   for (const [answers, combine, want] of [
     [['', ''], 'gate', undefined],

@@ -49,7 +49,7 @@ const unanswered = 'The turn ended before the user answered.';
 const longestPiece = 2000, longestProgress = 4000, mostParts = 500;
 
 /** A text that grows. Only its last piece changes, so that a browser has little to lay out again. */
-export class Growing {
+class Growing {
   /** @type {string[]} */
   pieces = [];
   length = 0;

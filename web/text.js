@@ -37,9 +37,6 @@ export const spell = (text) => text.replace(unseen, (c) => `[${code(c)}]`);
 /** How many characters of a text cannot be seen. @param {string} text */
 export const unseenIn = (text) => text.match(unseen)?.length ?? 0;
 
-/** Whether the text has characters that cannot be seen. @param {string} text */
-export const hides = (text) => text.search(unseen) >= 0;
-
 // A longer text is shown as it is: nobody reads it, and to parse it would take too long.
 const longestMarkdown = 100_000;
 

@@ -136,7 +136,8 @@ export class Waiting {
   }
 
   /**
-   * Says where they are, before the page is drawn; what it returns is called after that. Those that were moved, by whatever was drawn, settle.
+   * Says where they are, before the page is drawn. What it returns is called in the next frame, when a log that keeps its place has scrolled, too: those
+   * that were moved, by whatever was drawn, settle.
    * @returns {() => void}
    */
   watch() {

@@ -76,6 +76,14 @@ test('what is not over when the turn ends, or is not over yet', () => {
   assert.deepEqual(bars(waterfall([...begin.slice(0, 2), told(80, 'turn_end')])), ['Around the steps', 'Step 1: model, model 0-80']);
 });
 
+test('a question that no tool asks is waited for in its step', () => {
+  const step = { step: 1 }, inquiry = { id: 'of a hook' };
+  const begin = [told(0, 'turn_start'), told(0, 'step_start', step), told(50, 'usage', step), told(60, 'question_asked', { ...step, inquiry })];
+  for (const end of [told(160, 'question_given', { ...step, inquiry }), told(160, 'turn_end')]) {
+    assert.deepEqual(bars(waterfall([...begin, end])), ['Around the steps', 'Step 1: model, model 0-50, wait 60-160']);
+  }
+});
+
 test('a hook that asks the model twice, where no hook surrounds the model', () => {
   const step = { step: 1 };
   const w = waterfall([
@@ -85,4 +93,24 @@ test('a hook that asks the model twice, where no hook surrounds the model', () =
   ]);
   assert.deepEqual(bars(w), ['Around the steps', 'Step 1: model, model 10-60, model 70-120, model 135-200']);
   assert.deepEqual(w.sums, { model: 165, tool: 0, hook: 40, wait: 0, pause: 0, rest: 5 });
+});
+
+test('turns stand below the call that began them, also where calls of two turns have one id', () => {
+  const of = (turn, depth, call_id) => [told(0, 'subagent_start', { turn, depth, call_id }), told(0, 'call_start', { turn, depth, step: 1, call_id: 'same', tool: `by ${turn}` })];
+  const call = (call_id) => told(0, 'call_start', { step: 1, call_id, tool: call_id });
+  const w = waterfall([
+    told(0, 'turn_start'), call('c1'), ...of('U', 1, 'c1'), ...of('X', 2, 'same'), call('c2'), ...of('V', 1, 'c2'), ...of('Y', 2, 'same'), ...of('W', 1, 'c2'), ...of('Z', 1, 'gone'),
+  ]);
+  assert.deepEqual(w.rows.filter((r) => r.call).map((r) => `${r.depth} ${r.label}`),
+    ['0 c1', '1 by U', '2 by X', '0 c2', '1 by W', '1 by V', '2 by Y', '1 by Z']);
+});
+
+test('a turn with very many turns in it comes back', () => {
+  const events = [told(0, 'turn_start')], n = 20_000;
+  for (let i = 0; i < n; i++) {
+    const child = { turn: `U${i}`, depth: 1 };
+    events.push(told(i, 'call_start', { step: 1, call_id: `c${i}`, tool: 'delegate' }), told(i, 'subagent_start', { ...child, call_id: `c${i}` }), told(i, 'turn_start', child), told(i, 'turn_end', child));
+  }
+  const w = waterfall(events);
+  assert.deepEqual(w.rows.slice(1).map((r) => `${r.depth} ${r.turn}`), Array.from({ length: n }, (_, i) => ['0 T', `1 U${i}`]).flat());
 });

@@ -30,7 +30,8 @@ function ask(page, item, a) {
     ${head}
     ${origin(a, a.depth)}
     ${a.reason ? html`<h3>Why you are asked</h3><p>${reveal(a.reason)}</p>` : nothing}
-    ${a.part && a.part !== a.args.command ? html`<p>It is about this part: <code class="exact">${reveal(a.part.slice(0, 2000))}</code></p>` : nothing}
+    ${a.part && a.part !== a.args.command ? html`<p>It is about this part: <code class="exact">${reveal(a.part.slice(0, longestPart))}</code>${a.part.length > longestPart
+      ? html` <span class="warn">… and ${counted(a.part.length - longestPart, 'character')} more</span>` : nothing}</p>` : nothing}
     ${sentences('It reaches', a.reaches)}
     ${sentences('If you approve it, it is limited', grant(a.grant))}
     ${sentences('In the sandbox', a.sandbox, 'quiet')}
@@ -67,13 +68,12 @@ function words(ms) {
   return `${counted(Math.floor(s / 3600), 'hour')} ${counted(Math.floor(s / 60) % 60, 'minute')}`;
 }
 
-// Sentences that somebody reads before they decide; more are counted.
-const mostSentences = 15;
+// So much is shown of the part of a call that an ask is about; it is among the arguments, too.
+const longestPart = 2000;
 
-/** @param {string} head @param {string[] | undefined} list @param {string} [kind] */
+/** All sentences: the daemon sends no more than can be read. @param {string} head @param {string[] | undefined} list @param {string} [kind] */
 const sentences = (head, list, kind = '') => (list?.length
-  ? html`<h3 class=${kind}>${head}</h3><ul class=${kind}>${list.slice(0, mostSentences).map((s) => html`<li>${reveal(s, 10)}</li>`)}${
-    list.length > mostSentences ? html`<li>and ${list.length - mostSentences} more</li>` : nothing}</ul>` : nothing);
+  ? html`<h3 class=${kind}>${head}</h3><ul class=${kind}>${list.map((s) => html`<li>${reveal(s, 10)}</li>`)}</ul>` : nothing);
 
 /** @param {Schemas['Ask']['grant']} g */
 function grant(g) {

@@ -1,6 +1,7 @@
 // The parts of a message: texts, reasoning, images and files.
 
-import { html, nothing, counted, size } from '../dom.js';
+import { html, nothing, count, counted, size } from '../dom.js';
+import { firstBytes, sizeOf } from '../picture.js';
 import { markdown, spell } from '../text.js';
 import { written } from '../written.js';
 
@@ -111,17 +112,26 @@ export function reasoning(log, key, parts) {
     ${open ? html`<div class="quiet">${parts.slice(-10).map((p) => html`<div class="text">${p.slice(-longestText)}</div>`)}</div>` : nothing}</div>`;
 }
 
-const images = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'], atOnce = 3_000_000;
+// Images that are shown at once: of so many characters of base64, and so many pixels when they are decoded.
+const images = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'], atOnce = 3_000_000, mostPixels = 16_000_000;
 
 /** What an image's data is as an address; such addresses reach nothing. @type {WeakMap<Block, string>} */
 const addresses = new WeakMap();
+/** How large images are; undefined if that is not known. @type {WeakMap<Block, import('../picture.js').Size | undefined>} */
+const sizes = new WeakMap();
+
+/** @param {string} data */
+const base64 = (data) => data.replace(/[^A-Za-z0-9+/=]/g, '');
 
 /** @param {Log} log @param {string} key @param {Block} b */
 export function image(log, key, b) {
   const data = b.data ?? '';
   if (!data || !images.includes(b.mime ?? '')) return html`<p class="quiet">[image <bdi>${spell(b.name ?? b.mime ?? '')}</bdi> that is not shown]</p>`;
-  if (data.length > atOnce && !log.shown.has(key)) return html`<p><button @click=${() => log.fold(key)}>Show an image of ${size(data.length * 3 / 4)}</button></p>`;
+  if (!sizes.has(b)) sizes.set(b, sizeOf(base64(data.slice(0, firstBytes))));
+  const s = sizes.get(b), large = data.length > atOnce || !s || s.width * s.height > mostPixels;
+  if (large && !log.shown.has(key)) return html`<p><button @click=${() => log.fold(key)}>Show an image of ${size(Math.floor(data.length * 3 / 4))}, ${
+    s ? `${count(s.width)} × ${count(s.height)} pixels` : 'of unknown size in pixels'}</button></p>`;
   let address = addresses.get(b);
-  if (!address) addresses.set(b, address = `data:${b.mime};base64,${data.replace(/[^A-Za-z0-9+/=]/g, '')}`);
+  if (!address) addresses.set(b, address = `data:${b.mime};base64,${base64(data)}`);
   return html`<img class="picture" src=${address} alt=${b.name || 'an image of the conversation'} decoding="async">`;
 }

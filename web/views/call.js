@@ -3,6 +3,7 @@
 import { html, nothing, duration, when } from '../dom.js';
 import { Failure, get, part } from '../api.js';
 import { every } from '../list.js';
+import { returned } from '../terminal.js';
 import { reveal } from '../text.js';
 import { broke, denies, purpose, said, turnPath } from '../runs.js';
 import { written } from '../written.js';
@@ -92,7 +93,7 @@ export default class Call {
   verdict(c) {
     const d = deciding(c);
     const bad = c.outcome && c.outcome !== 'executed' && c.outcome !== 'answered';
-    const code = c.outcome === 'executed' && this.fields.get(c.owner ?? '')?.type === commands ? exitCode(this.result?.result) : 0;
+    const code = c.outcome === 'executed' && this.fields.get(c.owner ?? '')?.type === commands ? returned(this.result?.result ?? '')?.exit_code : 0;
     return html`<section class="verdict ${bad ? 'refused' : code ? 'doubtful' : ''}">
       <h1>${code && !d ? html`! <bdi class="mono">${c.tool}</bdi> ran, but its command ended with exit code ${code}` : sentence(c, d)}</h1>
       ${!d && c.outcome === 'denied' && this.result?.result ? html`<p>The model was told:</p><blockquote>${reveal(this.result.result)}</blockquote>` : nothing}
@@ -165,7 +166,7 @@ export function fieldsOf(plan, within = '') {
 }
 
 /** The answer that made the call end as it did; undefined if the tool just ran. @param {Schemas['Explained']} c @returns {Deciding | undefined} */
-export function deciding(c) {
+function deciding(c) {
   if (c.outcome === 'cancelled') return undefined; // what is refused because the turn has ended, nobody has refused
   const counted = c.points.flatMap((point) => point.runs.filter((run) => run.counts).map((run) => ({ point, run })));
   const stopped = counted.filter((d) => denies(d.run.answer));
@@ -208,9 +209,6 @@ function aftermath(c, d, through) {
 
 // The type of the field whose tools run commands.
 const commands = '*ostools.OS';
-
-/** What a command has ended with, as its result says; 0 if that is not known. @param {string | undefined} result */
-const exitCode = (result) => Number(/,"exit_code":(-?\d+)[,}]/.exec(result ?? '')?.[1] ?? 0);
 
 /** What the sandbox of now lets a command reach. @param {Schemas['Sandbox']} s */
 const reach = (s) => html` (it now lets it connect to ${s.hosts.length ? `${s.hosts.slice(0, hostsNamed).join(', ')}${s.hosts.length > hostsNamed ? ' …' : ''} only` : 'nothing beyond this machine'}${

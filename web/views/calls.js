@@ -3,7 +3,7 @@
 import { html, nothing, counted, duration } from '../dom.js';
 import { part } from '../api.js';
 import { diff } from '../diff.js';
-import { plain } from '../terminal.js';
+import { plain, returned } from '../terminal.js';
 import { reveal, spell } from '../text.js';
 import { image } from './blocks.js';
 import { written } from '../written.js';
@@ -12,7 +12,7 @@ import { written } from '../written.js';
 /** @typedef {import('../live.js').Call} Call */
 /** @typedef {import('./log.js').Log} Log */
 
-const firstLook = 600, firstLines = 8, diffLines = 24, mostMembers = 12, mostChildren = 20, oneLine = 100;
+const firstLook = 600, firstLines = 8, diffLines = 24, mostMembers = 12, mostChildren = 20, oneLine = 100, mostCompared = 40_000;
 
 /** @type {Record<string, [string, string, string]>} a sign, a word and a class */
 const outcomes = {
@@ -89,9 +89,19 @@ function member(log, key, value) {
   return text.length <= oneLine && !text.includes('\n') ? html`<span class="mono text">${reveal(text)}</span>` : long(log, key, text);
 }
 
+/**
+ * How a file is changed, as far as that is compared. What is written to a file is shown as it is, and not as a terminal would.
+ * @param {string} before @param {string} after
+ */
+function changes(before, after) {
+  const lines = diff(spell(before.slice(0, mostCompared)), spell(after.slice(0, mostCompared)));
+  const left = Math.max(0, before.length - mostCompared) + Math.max(0, after.length - mostCompared);
+  return left ? [...lines, { sign: /** @type {const} */ ('…'), text: `${counted(left, 'character')} more` }] : lines;
+}
+
 /** @param {Log} log @param {string} key @param {string} before @param {string} after */
 function drawDiff(log, key, before, after) {
-  const all = log.cached(key, before.length * 31 + after.length, () => diff(spell(plain(before.slice(0, 40_000))), spell(plain(after.slice(0, 40_000)))));
+  const all = log.cached(key, [before, after], () => changes(before, after));
   const n = log.shown.get(key) ?? diffLines;
   return html`<div class="diff mono" role="group" aria-label="changed lines">${all.slice(0, n).map((l) => html`<div class=${
     { '-': 'out', '+': 'in', ' ': '', '…': 'quiet' }[l.sign]}>${l.sign} ${l.text}</div>`)}</div>
@@ -118,7 +128,7 @@ function json(value) {
 /** @param {Log} log @param {string} key @param {Call} call @param {object} of what has the text @param {string} text */
 function result(log, key, call, of, text) {
   const full = log.wholeEvent(key, call.full), ran = output(of, text);
-  if (!ran) return long(log, `${key}/result`, text, full, call.failed ? 'bad' : '');
+  if (ran?.stdout === undefined) return long(log, `${key}/result`, text, full, call.failed ? 'bad' : '');
   return [
     ran.stdout ? long(log, `${key}/result`, ran.stdout, full) : nothing,
     ran.stderr ? [html`<p class="quiet">on stderr:</p>`, long(log, `${key}/stderr`, ran.stderr)] : nothing,
@@ -126,12 +136,12 @@ function result(log, key, call, of, text) {
   ];
 }
 
-/** What commands have returned; undefined: it is something else. @type {WeakMap<object, { stdout: string, stderr: string, exit_code: number } | undefined>} */
+/** What commands have returned, which is read once. @type {WeakMap<object, import('../terminal.js').Returned | undefined>} */
 const outputs = new WeakMap();
 
 /** @param {object} of @param {string} text */
 function output(of, text) {
-  if (!outputs.has(of)) outputs.set(of, readOutput(text));
+  if (!outputs.has(of)) outputs.set(of, returned(text));
   return outputs.get(of);
 }
 
@@ -139,17 +149,6 @@ function output(of, text) {
 function exitCode(call, blocks) {
   const all = blocks ? blocks.map((b) => output(b, textOf(b))) : [call.result ? output(call, call.result) : undefined];
   return all.find((ran) => ran?.exit_code)?.exit_code ?? 0;
-}
-
-/** @param {string} text */
-function readOutput(text) {
-  if (!/^\{\s*"stdout":/.test(text) || text.length > 1_000_000) return;
-  try {
-    const v = JSON.parse(text);
-    return typeof v.stdout === 'string' && typeof v.stderr === 'string' ? { ...v, stdout: plain(v.stdout), stderr: plain(v.stderr) } : undefined;
-  } catch {
-    return undefined; // the middle was cut out
-  }
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { html, nothing, count, counted, duration, keyed, money, ref, repeat, when } from '../dom.js';
 import { get, part } from '../api.js';
+import { bound } from '../bounded.js';
 import { spell } from '../text.js';
 import { element } from '../waiting.js';
 import { waits } from './ask.js';
@@ -16,6 +17,8 @@ import { written } from '../written.js';
 
 // So many messages and (about) nodes are in the document; so many come or go at once; so much Markdown is parsed in a frame.
 const mostMessages = 60, mostNodes = 2400, atOnce = 12, parsedAtOnce = 4_000, mostParts = 1000, childParts = 250, mostBlocks = 12, mostWaiting = 3, mostOver = 2;
+// What is kept of what was drawn: how much is shown of how many, of how many the whole, and how many values that take long to make.
+const mostShown = 1000, mostWholes = 50, mostCached = 500;
 // As near to an end in pixels, more is fetched; as near to the bottom, one follows.
 const near = 700, bottom = 48;
 // So long a card that has ended keeps the focus.
@@ -27,7 +30,7 @@ export class Log {
   to = 0;
   /** How much is shown of what is long, or that it is unfolded. @type {Map<string, number>} */
   shown = new Map();
-  /** @type {Map<string, { of: number, value: any }>} */
+  /** @type {Map<string, { of: string[], value: any }>} */
   cache = new Map();
   /** @type {HTMLElement | undefined} */
   box;
@@ -112,13 +115,13 @@ export class Log {
     }
   }
 
-  /** The message at the top of what is in sight, and where it is. */
+  /** What stays in its place while what is above it grows, and where it is: a card in sight, so that it can be answered, or the message at the top. */
   anchor() {
     if (!this.box || this.talk.following) return;
-    const top = this.box.getBoundingClientRect().top;
-    for (const el of this.box.querySelectorAll('.item')) {
+    const seen = this.box.getBoundingClientRect();
+    for (const el of [...this.box.querySelectorAll('.card.asked'), ...this.box.querySelectorAll('.item')]) {
       const at = el.getBoundingClientRect();
-      if (at.bottom > top) return { index: /** @type {HTMLElement} */ (el).dataset.index, top: at.top };
+      if (at.bottom > seen.top && at.top < seen.bottom) return { what: el.id ? `#${el.id}` : `.item[data-index="${/** @type {HTMLElement} */ (el).dataset.index}"]`, top: at.top };
     }
     return undefined;
   }
@@ -132,7 +135,7 @@ export class Log {
       if (el) { el.scrollIntoView(); el.classList.add('found'); this.talk.at = undefined; }
     } else if (this.talk.following) box.scrollTop = box.scrollHeight;
     else if (keep) {
-      const el = box.querySelector(`.item[data-index="${keep.index}"]`);
+      const el = box.querySelector(keep.what);
       if (el) box.scrollTop += el.getBoundingClientRect().top - keep.top;
     }
     this.lastTop = box.scrollTop;
@@ -327,22 +330,29 @@ export class Log {
       })}`;
   }
 
-  /** Shows other parts of a message. @param {string} key @param {number} from */
-  turnTo(key, from) {
+  /** Shows other parts of a message, or more of a text, for somebody who reads. @param {string} key @param {number} n */
+  turnTo(key, n) {
     this.talk.following = false;
-    this.shown.set(key, from);
-    this.page.changed();
+    this.show(key, n);
   }
 
   /** Unfolds or folds. @param {string} key */
   fold(key) {
-    if (!this.shown.delete(key)) this.shown.set(key, 1);
+    if (this.shown.delete(key)) this.page.changed();
+    else this.show(key, 1);
+  }
+
+  /** @param {string} key @param {number} n */
+  show(key, n) {
+    this.shown.delete(key); // what was touched last is the newest
+    this.shown.set(key, n);
+    bound(this.shown, mostShown);
     this.page.changed();
   }
 
   /** @param {string} key @param {number} shown @param {number} step @param {string} label */
   more(key, shown, step, label) {
-    return html`<button class="more" @click=${() => { this.talk.following = false; this.shown.set(key, shown + step); this.page.changed(); }}>${label}</button>`;
+    return html`<button class="more" @click=${() => this.turnTo(key, shown + step)}>${label}</button>`;
   }
 
   /** What an event had before its middle was cut out for the stream. @type {Map<string, string>} */
@@ -357,17 +367,19 @@ export class Log {
       try {
         const e = /** @type {Schemas['Event']} */ (await get(path));
         this.wholes.set(at, spell([e.args && written(e.args), e.result, e.text].filter(Boolean).join('\n')));
+        bound(this.wholes, mostWholes);
         this.page.changed();
       } catch (err) { this.page.failed(err); }
     }}>Its middle is left out: show the whole</button>`;
   }
 
-  /** A value that takes long to make, made once. @template T @param {string} key @param {number} of what it is made of @param {() => T} make @returns {T} */
+  /** A value that takes long to make, made once. @template T @param {string} key @param {string[]} of what it is made of @param {() => T} make @returns {T} */
   cached(key, of, make) {
     let known = this.cache.get(key);
-    if (!known || known.of !== of) {
-      if (this.cache.size > 500) this.cache.clear();
+    if (!known || known.of.some((text, i) => text !== of[i])) {
+      this.cache.delete(key);
       this.cache.set(key, known = { of, value: make() });
+      bound(this.cache, mostCached);
     }
     return known.value;
   }

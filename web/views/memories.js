@@ -65,7 +65,7 @@ export default class Memories {
     this.page.changed();
   }
 
-  /** What has moved is not approved or rejected for a moment: the click was meant for what was there before. */
+  /** What has moved is not approved for a moment: the click was meant for what was there before. To reject it asks first. */
   settle() {
     this.changedAt = performance.now();
     setTimeout(() => this.page.changed(), settling + 20);

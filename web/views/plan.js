@@ -2,6 +2,7 @@
 
 import { html, nothing, count, counted, duration, when } from '../dom.js';
 import { Failure, get, part, stream } from '../api.js';
+import { bound } from '../bounded.js';
 import { Lit } from '../lit.js';
 import { denies, nameOf, purpose, recentTurns, runOf, said, turnPath } from '../runs.js';
 import { fieldsOf } from './call.js';
@@ -10,7 +11,7 @@ import { fieldsOf } from './call.js';
 
 // A dot glows for so long; the page is drawn again so often while events come. In milliseconds.
 const glows = 700, drawnEvery = 120;
-const runsShown = 20, turnsNamed = 3, turnsRead = 10;
+const runsShown = 20, turnsNamed = 3, turnsRead = 10, mostEnded = 1000;
 
 /** How answers become one. @type {Record<string, string>} */
 const combined = {
@@ -145,6 +146,7 @@ export default class Plan {
       this.last = this.running.get(e.turn ?? '');
       this.running.delete(e.turn ?? '');
       this.ended.add(e.turn ?? '');
+      bound(this.ended, mostEnded);
     }
     if (this.place.turn) {
       if (e.kind !== 'turn_start' && e.kind !== 'turn_end') return;

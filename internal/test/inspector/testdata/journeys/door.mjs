@@ -34,8 +34,17 @@ await journey(async (browser) => {
       await page.unroute(/\/v1\//);
       expect(page, /ERR_FAILED/);
       await page.getByText('The daemon answers again').waitFor();
-      await page.getByRole('button', { name: 'Leave' }).click();
-      await page.getByRole('button', { name: 'End the session' }).click();
+      // Who leaves while the daemon does not answer is told that the session goes on.
+      const leave = async () => {
+        await page.getByRole('button', { name: 'Leave' }).click();
+        await page.getByRole('button', { name: 'End the session' }).click();
+      };
+      await page.route(/\/v1\/session/, (route) => route.abort());
+      await leave();
+      await page.getByRole('alert').getByText('The session has not ended: the daemon does not answer').waitFor();
+      await page.getByRole('button', { name: 'Leave' }).waitFor();
+      await page.unroute(/\/v1\/session/);
+      await leave();
       await page.getByLabel('Token').waitFor();
       await accessible(page, 'the door');
       await page.reload();
@@ -43,6 +52,12 @@ await journey(async (browser) => {
       await page.getByRole('button', { name: 'Enter' }).click();
       await until('it says that it does not know the token', async () => /does not know/.test(await page.getByRole('alert').innerText()));
       expect(page, /401/);
+      // What else the daemon says against a token is said as it is.
+      await page.route(/\/v1\/me/, (route) => route.fulfill({ status: 403, json: { error: { code: 'forbidden', message: 'this needs the scope read' } } }));
+      await page.getByRole('button', { name: 'Enter' }).click();
+      await until('it says why the token does not do', async () => (await page.getByRole('alert').innerText()).startsWith('this needs the scope read'));
+      await page.unroute(/\/v1\/me/);
+      expect(page, /403/);
     }
   }
   // A link opens the page once. Who has entered by it comes back by it all the same; others read what to do.

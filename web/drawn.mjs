@@ -1,6 +1,6 @@
 // What a view draws, as text: for tests without a browser. It is imported before the views.
 
-globalThis.document ??= { createTreeWalker() {}, createComment() {} }; // lit-html wants them when it is loaded
+globalThis.document ??= Object.assign(new EventTarget(), { hidden: false, createTreeWalker() {}, createComment() {} }); // lit-html wants the last two when it is loaded
 globalThis.sessionStorage ??= { getItem: () => null };
 globalThis.location ??= { hash: '' };
 

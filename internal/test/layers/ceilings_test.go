@@ -10,7 +10,7 @@ var ceilings = map[string]map[string]ceiling{
 	"package-size": {
 		"composite":               {3261, "options, recording and dispatch wait to be packages below it"},
 		"composite/plan":          {2312, "check and order wait to be files of gen"},
-		"internal/api":            {3561, "doors over TCP, turns and their calls, what operators ask, deletions, memories and schedules too; calls, questions and approvals that wait for clients wait to be a package below it"},
+		"internal/api":            {3664, "doors over TCP, turns and their calls, what operators ask, deletions, memories and schedules too; the bounds of bodies and answers wait to be a package below it"},
 		"cmd/grapnel":             {4096, "one file per command, those of the sandbox, of undo, of tokens, of operators, of the store and of deletions too, and the flags of a server; what costs and models list waits to be in internal/inspect"},
 		"internal/app":            {3863, "what a deletion and a copy reach of each subsystem, what people may type, the sandbox, vendors, spending and what a project may choose wait to be packages below it"},
 		"gen/internal/model":      {2789, "tools, points and composites are read by one model"},

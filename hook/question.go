@@ -55,8 +55,11 @@ type ApprovalRequest struct {
 	CallID string
 	// Tool is the public name of the tool.
 	Tool string
-	// Args are the arguments with which the tool will run, byte for byte.
+	// Args are the arguments with which the tool will run, byte for byte unless they are masked.
 	Args message.JSON
+	// Masked: markers stand in Args in place of secrets, which the tool gets. Such a call is approved as it is: its answer has no other arguments,
+	// and is not remembered.
+	Masked bool
 	// Reason is why the person is asked; may be empty.
 	Reason string
 	// Part is the part of the call that Reason is about, as the arguments have it; "" is none.

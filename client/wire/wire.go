@@ -385,6 +385,8 @@ type Ask struct {
 	// Rounded: Args have a number that a double cannot hold, so a client that reads numbers as doubles, such as JavaScript, has to show
 	// Shown, and cannot write Args again.
 	Rounded bool `json:"rounded,omitzero"`
+	// Masked: markers stand in Args in place of secrets, which the tool gets. The call is approved as it is or refused.
+	Masked bool `json:"masked,omitzero"`
 	// Reason is why the call needs approval. Part is the part of the call that it is about; ""
 	// is none.
 	Reason string `json:"reason,omitzero"`

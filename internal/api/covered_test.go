@@ -247,6 +247,7 @@ var unseenMembers = map[string]string{
 	"Ask.grant.timeout": rules, "Ask.grant.void": rules, "Ask.part": rules, "Ask.reaches": rules, "Ask.remarks": rules,
 	"Explained.others": delegation, "Ask.depth": delegation, "Event.depth": delegation,
 	"Ask.approved_on_timeout": "a daemon that approves at a timeout; subsystems/approval tests it",
+	"Ask.masked":              "a daemon that masks secrets; internal/redact tests it",
 	"NewUndo.redo":            "TestUndo calls the function behind it; internal/undo tests what it does",
 	"Question.multi":          "the tool of these tests asks for one choice; subsystems/askuser tests many",
 	"Match.archived":          compacted, "Match.summary": compacted,

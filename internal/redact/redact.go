@@ -75,7 +75,7 @@ func (r *Redactor) Inquiry(q hook.Inquiry) hook.Inquiry {
 			for _, f := range r.find.Find(string(a.Args)) {
 				hidden += f.End - f.Start
 			}
-			a.Args, a.Offers = args, message.List[hook.Offer]{}
+			a.Args, a.Masked, a.Offers = args, true, message.List[hook.Offer]{}
 			a.Remarks = a.Remarks.Append(fmt.Sprintf("what looks like a secret is masked here, %d bytes in all; the tool gets it as it is", hidden))
 		}
 		q.Approval = &a

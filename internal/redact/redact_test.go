@@ -2,6 +2,7 @@ package redact_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -233,6 +234,25 @@ func TestMaskedCallsAreKnown(t *testing.T) {
 	assert.Equal(t, message.JSON(`{"s":"a\n<b>"}`), blocks[3].JSON, "nothing else changes")
 	assert.Empty(t, blocks[1].Meta, "the signature of another text")
 	assert.Equal(t, "c1", blocks[2].CallID)
+}
+
+// TestAnAskSaysWhatIsMasked: who approves a call knows how much of it cannot be seen, and that answer is for nothing else.
+func TestAnAskSaysWhatIsMasked(t *testing.T) {
+	t.Parallel()
+	r := redact.New(nil)
+	ask := hook.ApprovalRequest{
+		Tool: "bash", Args: message.JSON(`{"command":"curl -H 'X-Key: ` + token + `' x"}`), Remarks: message.ListOf("be careful"),
+		Offers: message.ListOf(hook.Offer{ID: "tool", Text: "all calls"}),
+	}
+	got := r.Inquiry(hook.Inquiry{Approval: &ask}).Approval
+	assert.Equal(t, message.JSON(`{"command":"curl -H 'X-Key: `+marker+`' x"}`), got.Args)
+	assert.True(t, got.Masked)
+	assert.Zero(t, got.Offers.Len())
+	assert.Equal(t, []string{"be careful", fmt.Sprintf("what looks like a secret is masked here, %d bytes in all; the tool gets it as it is", len(token))}, got.Remarks.Slice())
+	assert.False(t, ask.Masked, "that of others stays")
+
+	ask.Args = `{"command":"ls"}`
+	assert.Equal(t, ask, *r.Inquiry(hook.Inquiry{Approval: &ask}).Approval)
 }
 
 // TestTwiceIsOnce: what is masked stays as it is.

@@ -91,7 +91,7 @@ function grant(g) {
 /** The answers to an ask. @param {Page} page @param {Item} item @param {Schemas['Ask']} a */
 function decide(page, item, a) {
   if (item.draft !== undefined) return editor(page, item);
-  const { waiting } = page, off = !waiting.ready(item), cut = !!item.shown?.left;
+  const { waiting } = page, off = !waiting.ready(item), cut = !!item.shown?.left, unseen = cut || !!a.masked;
   const offer = a.offers?.find((o) => o.id === item.remember);
   const and = offer ? ' and remember' : '';
   const remember = offer && { remember: offer.id };
@@ -105,20 +105,21 @@ function decide(page, item, a) {
     <label class="why">Reason, if you refuse it; the model reads it
       <input maxlength="4096" autocomplete="off" .value=${live(item.reason)} @input=${(/** @type {any} */ e) => { item.reason = e.target.value; }}></label>
     <p class="actions">
-      ${cut
+      ${unseen
         ? html`<button aria-disabled=${off} aria-haspopup="dialog" @click=${settled(() => { waiting.settle(waiting.items.indexOf(item)); dialog(item)?.showModal(); })}>Approve without seeing all of it …</button>`
         : html`<button class="primary" aria-disabled=${off} @click=${settled(approve)}>Approve${and}</button>`}
       <button class="danger" aria-disabled=${off} @click=${settled(refuse)}>Refuse${and}</button>
-      ${cut || item.shown?.exact === false ? nothing
+      ${cut || a.masked || item.shown?.exact === false ? nothing
         : html`<button aria-disabled=${off} @click=${settled(() => { item.draft = editable(a.args); page.changed(); })}>Change the arguments …</button>`}
       ${item.busy ? html`<span class="waits">Telling the daemon …</span>` : nothing}
     </p>
     ${item.error ? html`<p class="bad" role="alert">${item.error}</p>` : nothing}
-    ${cut ? html`<dialog id="wait-${item.n}-sure" aria-labelledby="wait-${item.n}-ask">
+    ${unseen ? html`<dialog id="wait-${item.n}-sure" aria-labelledby="wait-${item.n}-ask">
       <h3 id="wait-${item.n}-ask">Approve what you have not seen?</h3>
-      <p>${item.shown && missing(item.shown)} of the arguments is not shown. It may hold anything.</p>
+      ${cut && item.shown ? html`<p>${missing(item.shown)} of the arguments is not shown. It may hold anything.</p>` : nothing}
+      ${a.masked ? html`<p>What looks like a secret is masked, and the tool gets it as it is. The page cannot show it.</p>` : nothing}
       <p class="actions">
-        <button @click=${() => { dialog(item)?.close(); waiting.unfold(item); }}>Show all first</button>
+        ${cut ? html`<button @click=${() => { dialog(item)?.close(); waiting.unfold(item); }}>Show all first</button>` : nothing}
         <button class="danger" aria-disabled=${off} @click=${settled(() => { dialog(item)?.close(); approve(); })}>Approve unseen</button>
         <button @click=${() => dialog(item)?.close()}>Cancel</button>
       </p></dialog>` : nothing}`;

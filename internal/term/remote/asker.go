@@ -132,7 +132,7 @@ func requestOf(ask wire.Ask) term.Request {
 	}
 	return term.Request{Agent: ask.Agent, Depth: ask.Depth, Expires: ask.Expires, Inquiry: hook.Inquiry{
 		ID: ask.ID, Approval: &hook.ApprovalRequest{
-			CallID: ask.CallID, Tool: ask.Tool, Args: ask.Args, Reason: ask.Reason, Part: ask.Part, Grant: ask.Grant,
+			CallID: ask.CallID, Tool: ask.Tool, Args: ask.Args, Masked: ask.Masked, Reason: ask.Reason, Part: ask.Part, Grant: ask.Grant,
 			ApprovedOnTimeout: ask.ApprovedOnTimeout,
 			Reaches:           message.Freeze(ask.Reaches), Remarks: message.Freeze(ask.Remarks), Offers: message.Freeze(offers),
 		},

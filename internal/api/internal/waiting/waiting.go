@@ -36,7 +36,7 @@ func askOf(q runtime.Request) wire.Ask {
 	r := q.Approval
 	w := wire.Ask{
 		ID: q.ID, Agent: q.Agent, Conversation: q.Conversation, Turn: q.Turn, Depth: q.Depth, CallID: r.CallID,
-		Tool: r.Tool, Args: r.Args, Rounded: rounded(string(r.Args)),
+		Tool: r.Tool, Args: r.Args, Rounded: rounded(string(r.Args)), Masked: r.Masked,
 		Shown: screen.Members(string(r.Args)).String(), Reason: r.Reason, Part: r.Part, Reaches: r.Reaches.Slice(), Remarks: r.Remarks.Slice(),
 		Grant: r.Grant, Asked: q.Asked.UTC(), Expires: q.Expires().UTC(), ApprovedOnTimeout: r.ApprovedOnTimeout,
 	}

@@ -40,7 +40,7 @@ func TestADaemonEndsThoughAToolHangs(t *testing.T) {
 		<-release // not even the end of its context ends it
 		return "", nil
 	}, nil)
-	const grace = time.Second
+	const grace = 3 * time.Second
 	at := socket(t)
 	d, err := daemon.Open(t.Context(), daemon.Options{Socket: at, Grace: grace, Listen: daemon.Listen{Address: "127.0.0.1:0"}, App: app.Options{
 		Paths: paths, Note: note, Extra: []hook.Hook{tool.Set(hang)}, Set: allowed(t),

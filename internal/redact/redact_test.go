@@ -251,6 +251,11 @@ func TestAnAskSaysWhatIsMasked(t *testing.T) {
 	assert.Equal(t, []string{"be careful", fmt.Sprintf("what looks like a secret is masked here, %d bytes in all; the tool gets it as it is", len(token))}, got.Remarks.Slice())
 	assert.False(t, ask.Masked, "that of others stays")
 
+	// Escapes do not make it less.
+	ask.Args = message.JSON(`{"s":"x\npassword=\"q8W2e9R4t6Y1u3I5o7P0\"","token":"` + token + `"}`)
+	got = r.Inquiry(hook.Inquiry{Approval: &ask}).Approval
+	assert.Contains(t, got.Remarks.At(1), fmt.Sprintf("%d bytes in all", len("q8W2e9R4t6Y1u3I5o7P0")+len(token)))
+
 	ask.Args = `{"command":"ls"}`
 	assert.Equal(t, ask, *r.Inquiry(hook.Inquiry{Approval: &ask}).Approval)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -11,20 +12,38 @@ import (
 // member's name: what {"password": "…"} has is found like password = "…". It returns doc itself if nothing was found. A text that
 // is no JSON is masked as a text, and becomes a JSON string.
 func (d *Detector) MaskJSON(doc []byte) []byte {
-	var out bytes.Buffer
-	found, err := d.maskValue(&out, json.NewDecoder(bytes.NewReader(doc)))
-	switch {
-	case err != nil:
-		text, _ := json.Marshal(d.Mask(string(doc)))
-		return text
-	case !found:
-		return doc
-	}
-	return out.Bytes()
+	masked, _ := d.MaskedJSON(doc)
+	return masked
 }
 
-// maskValue copies the document of dec. found says that something was masked in it.
-func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, err error) {
+// MaskedJSON is MaskJSON, and returns also how many bytes of the document's texts are masked; 0 is nothing.
+func (d *Detector) MaskedJSON(doc []byte) (masked []byte, hidden int) {
+	var out bytes.Buffer
+	hidden, err := d.maskValue(&out, json.NewDecoder(bytes.NewReader(doc)))
+	switch {
+	case err != nil:
+		masked := d.Mask(string(doc))
+		text, _ := json.Marshal(masked)
+		return text, hiddenIn(string(doc), masked)
+	case hidden == 0:
+		return doc, 0
+	}
+	return out.Bytes(), hidden
+}
+
+var markers = regexp.MustCompile(`\[(?:` + string(Secret) + `|` + string(Personal) + `): [a-z0-9-]+\]`)
+
+// hiddenIn returns how many bytes of a text the markers in the masked one stand for, at least 1 if there are any. A marker that somebody has written
+// counts as well.
+func hiddenIn(text, masked string) int {
+	if text == masked {
+		return 0
+	}
+	return max(1, len(text)-len(markers.ReplaceAllString(masked, "")))
+}
+
+// maskValue copies the document of dec. hidden is how many bytes were masked in it.
+func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (hidden int, err error) {
 	dec.UseNumber()
 	type level struct {
 		object bool
@@ -35,10 +54,10 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, 
 	for {
 		tok, err := dec.Token()
 		if err == io.EOF && len(levels) == 0 && out.Len() > 0 {
-			return found, nil
+			return hidden, nil
 		}
 		if err != nil {
-			return false, err
+			return 0, err
 		}
 		top := len(levels) - 1
 		delim, isDelim := tok.(json.Delim)
@@ -57,7 +76,7 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, 
 			}
 			levels[top].n++
 		} else if out.Len() > 0 {
-			return false, io.ErrUnexpectedEOF // a second document
+			return 0, io.ErrUnexpectedEOF // a second document
 		}
 		switch v := tok.(type) {
 		case json.Delim:
@@ -71,7 +90,7 @@ func (d *Detector) maskValue(out *bytes.Buffer, dec *json.Decoder) (found bool, 
 			if !isName {
 				last = v
 			}
-			found = found || text != v
+			hidden += hiddenIn(v, text)
 			switch { // the name holds for all texts of a list
 			case isName:
 				name = v

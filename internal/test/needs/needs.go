@@ -11,11 +11,13 @@ import (
 	"testing"
 )
 
-// A skip that begins with Missing names what the machine lacks. One that begins
-// with Long is of a test that -short leaves out.
+// The word that a skip begins with says why: the machine lacks something, -short leaves the
+// test out, only make prove runs it, or only root can.
 const (
 	Missing = "SKIPPED: "
 	Long    = "LONG: "
+	Proven  = "PROVE: "
+	Rooted  = "ROOT: "
 )
 
 // Program returns the path of a program in PATH.
@@ -66,10 +68,20 @@ func Time(t testing.TB) {
 	}
 }
 
-// Root needs the superuser, who can start processes of other users and make networks.
+// Proof skips a test that draws, searches, measures time or loads the machine, unless PROVE is 1:
+// only make prove runs it. No such test may block a merge.
+func Proof(t testing.TB) {
+	t.Helper()
+	if os.Getenv("PROVE") != "1" {
+		t.Skip(Proven + t.Name())
+	}
+}
+
+// Root skips a test that needs the superuser, who can start processes of other users and make
+// networks. It skips in CI as well, where a second run as root catches up on it.
 func Root(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		Lacking(t, "the tests do not run as root")
+		t.Skip(Rooted + t.Name())
 	}
 }

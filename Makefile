@@ -14,7 +14,7 @@ SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 # internal/test/run runs go test, shows progress and says at the end what did not run and why.
 TESTRUN = go run ./internal/test/run
 
-.PHONY: fmt lint test test-all race gen bench bench-peers bench-check bench-test soak soak-short scale scale-size fuzz cover ci generated counterpart plugin
+.PHONY: fmt lint test test-rest test-all race gen bench bench-peers bench-check bench-test prove fuzz cover ci generated counterpart plugin
 
 # fmt formats every source file that is not test data.
 fmt:
@@ -27,20 +27,22 @@ lint:
 	go tool staticcheck ./...
 	go run ./cmd/hookgen vet ./...
 
-# test is what a contributor runs ten times a day: all tests but the long ones (needs.Time), in at most six minutes.
+# test is what a contributor runs ten times a day: all tests but the long ones (needs.Time), in some three minutes once compiled. It
+# writes what it left out to LEFT.
+LEFT ?= .left-out
 test:
-	@$(TESTRUN) -short -p 2 -timeout 20m $(FLAGS) $(PKG)
+	@LEFT=$(LEFT) $(TESTRUN) -short -p 2 -timeout 20m $(FLAGS) $(PKG)
 
-# test-all is test with the long ones, which mostly wait for the go command or a disk.
+# test-rest is what the last make test left out: long tests, those that need root, and those that the machine lacked something for.
+test-rest:
+	@$(TESTRUN) -rest $(LEFT) -p 2 -timeout 20m $(FLAGS)
+
+# test-all is both at once.
 test-all:
 	@$(TESTRUN) -p 2 -timeout 20m $(FLAGS) $(PKG)
 
-# race is the round with the race detector, in random order, over the packages whose files start goroutines or share something: in others
-# nothing can race. Nor does it see anything in the long tests, in tests that run other programs (the commands and the sandbox), in the
-# generator, in the judge of commands and the detector of secrets, or in the scenarios of a hostile model, whose program is tested here anyway.
-SHARES = '^\s*go (func|[a-zA-Z_.]+\()|\.Go\(|"sync"|"sync/atomic"|AfterFunc|httptest'
-RACEPKG ?= $$(go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '/(gen|cmd|runtime/sandbox|internal/sensitive|subsystems/policy|internal/test/(differential|features|layers|modelbombs|recordings|schemas|sections|soak|strictwire|hostile|escape))(/.*)? ' | \
-	while read -r pkg dir; do ! grep -qE $(SHARES) "$$dir"/*.go || echo "$$pkg"; done)
+# race is the round with the race detector, in random order, over the packages whose goroutines share state; race.txt says what each shares.
+RACEPKG ?= $$(sed -nE 's|^(\./[^ ]+) .*|\1|p' internal/test/run/race.txt)
 race:
 	@CGO_ENABLED=1 $(TESTRUN) -race -short -shuffle=on -p 2 -timeout 20m $(FLAGS) $(RACEPKG)
 
@@ -68,29 +70,10 @@ bench-test:
 	@$(TESTRUN) -C bench $(FLAGS) ./...
 	@$(TESTRUN) -short -run '^$$' -bench . -benchtime 1x $$(git grep -l '^func Benchmark' -- '*_test.go' ':!bench' ':!runtime/provider/*/counterpart/*' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
-# soak-short runs every gate of soak, and all that is known to be wrong, in the short form, and then the rows of docs/features.md that
-# have changed since the commit before, with one in ten of the others; it writes nothing.
-soak-short:
-	go run ./internal/test/soak -short $(FLAGS)
-	go run ./internal/test/features
-
-# soak runs the long form of the tests about lost power, kills and faults, some
-# forty minutes, and writes docs/reliability.md; FLAGS are those of internal/test/soak: FLAGS="-only kills".
-soak:
-	go run ./internal/test/soak $(FLAGS)
-
-# scale starts a PostgreSQL and three daemons, has FAULTS faults happen to them, some ten minutes, and writes docs/reliability.md and
-# docs/performance.md.
-FAULTS ?= 200
-scale:
-	go run ./internal/test/soak -only '^daemons: faults$$' -args '-scale.faults $(FAULTS)' $(FLAGS)
-	cd bench && go run ./yardstick page
-
-# scale-size measures several daemons over one PostgreSQL, which it starts itself: their writes beside pgbench's, and a turn beside a
-# million conversations. It needs some 5 GB of disk and ten minutes, and writes docs/reliability.md and docs/performance.md.
-scale-size:
-	go run ./internal/test/soak -only '^daemons: ' $(FLAGS)
-	cd bench && go run ./yardstick page
+# prove runs the gates that block no merge, each in at most fifteen minutes, and writes docs/evidence.md. STALE=1 runs those whose files
+# have changed since they passed, ONLY='^kills$$' those whose name matches; FLAGS are those of internal/test/prove.
+prove:
+	go run ./internal/test/prove $(if $(STALE),-stale) $(if $(ONLY),-only '$(ONLY)') $(FLAGS)
 
 # fuzz runs every fuzz target for FUZZTIME.
 fuzz:
@@ -102,7 +85,7 @@ fuzz:
 # counterpart runs the vendors' SDKs beside our adapters: modules of their own, so that nobody
 # else gets the SDKs; and a client that a generator makes of docs/openapi.yaml.
 counterpart:
-	@for m in runtime/provider/openai runtime/provider/gemini client; do (cd $$m/counterpart && go mod tidy -diff && go vet ./...) && \
+	@for m in runtime/provider/openai runtime/provider/anthropic runtime/provider/gemini client; do (cd $$m/counterpart && go mod tidy -diff && go vet ./...) && \
 	  $(TESTRUN) -C $$m/counterpart $(FLAGS) ./... || exit 1; done
 
 # cover writes coverage.out and prints the total.
@@ -122,4 +105,4 @@ generated:
 	@new=$$(git ls-files -o --exclude-standard '*_gen.go' docs/daemon-plan.md); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
 
 # ci is everything that a change must pass.
-ci: lint test-all generated race
+ci: lint test test-rest generated race

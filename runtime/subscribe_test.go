@@ -24,7 +24,7 @@ import (
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
-// figure is a line that internal/test/soak reads.
+// figure is a line that internal/test/prove reads.
 func figure(t *testing.T, name string, value any, unit string) {
 	t.Helper()
 	t.Logf("FIGURE %s=%v %s", name, value, unit)

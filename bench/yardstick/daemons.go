@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// writeDaemons writes what the gates about several daemons have measured. They run the whole program, so internal/test/soak runs them,
+// writeDaemons writes what the gates about several daemons have measured. They run the whole program, so internal/test/prove runs them,
 // and their figures come from its page.
 func writeDaemons(b *strings.Builder, gates string) {
 	var rows [][]string
@@ -18,7 +18,7 @@ func writeDaemons(b *strings.Builder, gates string) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprint(b, "## Several daemons over one PostgreSQL\n\n`make scale` and `make scale-size` measure this beside the database on one machine; [reliability.md](reliability.md) "+
+	fmt.Fprint(b, "## Several daemons over one PostgreSQL\n\n`make prove` measure this beside the database on one machine; [evidence.md](evidence.md) "+
 		"says what each row shows. Ratios count, not rates: daemons and database share the processors.\n\n")
 	table(b, []string{"gate", "result", "figures"}, rows)
 }

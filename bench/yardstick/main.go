@@ -265,7 +265,7 @@ func renderPage(dir string) error {
 	if err := saveCharts(filepath.Join(dir, "performance"), charts); err != nil {
 		return err
 	}
-	gates, err := os.ReadFile(filepath.Join(dir, "reliability.md"))
+	gates, err := os.ReadFile(filepath.Join(dir, "evidence.md"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -17,8 +17,8 @@ All take turns, round by round. A figure is the median of the rounds; what stand
 percentile. Ratios are made in each round and then summed up in the same way, because times drift on a machine where other
 things run; allocations do not. Written by ` + "`make bench-peers`" + ` from [performance.json](performance.json), which has every figure.
 
-How a daemon does with a thousand readers and two hundred turns at once, and with readers that stall, ` + "`make soak`" + ` measures: see
-"a daemon under load" in [reliability.md](reliability.md).
+How a daemon does with a thousand readers and two hundred turns at once, and with readers that stall, ` + "`make prove`" + ` measures: see
+"a daemon under load" in [evidence.md](evidence.md).
 
 `
 

@@ -44,7 +44,7 @@ func loadModel() string {
 	return "rules:\n  - when: {step: 1}\n    calls: [{tool: read, args: {file_path: none.txt}}]\n  - when: always\n    say: " + strings.Repeat("word ", loadWords) + "\n"
 }
 
-// figure is a line that internal/test/soak reads.
+// figure is a line that internal/test/prove reads.
 func figure(t *testing.T, name string, value any, unit string) {
 	t.Helper()
 	t.Logf("FIGURE %s=%v %s", name, value, unit)

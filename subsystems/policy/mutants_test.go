@@ -27,7 +27,7 @@ var (
 	mutantSeed  = flag.Uint64("mutants.seed", 1, "the lines are composed by it")
 )
 
-// figure is a line that internal/test/soak reads.
+// figure is a line that internal/test/prove reads.
 func figure(t *testing.T, name string, value any, unit string) {
 	t.Helper()
 	t.Logf("FIGURE %s=%v %s", name, value, unit)

@@ -2,13 +2,10 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +22,6 @@ const root = "../../.."
 
 var (
 	update = flag.Bool("update", false, "write docs/features.md")
-	all    = flag.Bool("features.all", false, "run every row")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,21 +80,6 @@ func TestPage(t *testing.T) {
 	assert.Equal(t, string(got), want, "run the test with -update")
 }
 
-// TestRows runs rows as CI does: a few, or all with -features.all.
-func TestRows(t *testing.T) {
-	needs.Time(t)
-	needs.Program(t, "git")
-	o := options{all: *all, share: 200} // one row: make soak-short runs a tenth besides
-	var out bytes.Buffer
-	chosen, err := o.choose(t.Context(), root, &out)
-	require.NoError(t, err)
-	t.Logf("FIGURE seed=%s", head(t.Context(), root))
-	found, err := newTrial(root, &out).run(t.Context(), chosen)
-	require.NoError(t, err)
-	assert.NoError(t, errors.Join(found...), out.String())
-	t.Logf("FIGURE rows=%d of %d with a proof; %d are not there yet", len(chosen), len(proved(rows)), len(rows)-len(proved(rows)))
-}
-
 // module writes a module with one feature, which two tests look at.
 func module(t *testing.T) string {
 	t.Helper()
@@ -116,7 +97,7 @@ func module(t *testing.T) string {
 
 // Rows that show nothing are found, whatever is wrong with them.
 func TestRowsThatShowNothingAreFound(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	t.Parallel()
 	dir := module(t)
 	sum := func(to string) change { return change{mutant, "a wrong sum", "m.go", "a + b", to} }
@@ -168,77 +149,3 @@ func TestATimeoutShowsNothing(t *testing.T) {
 	assert.ErrorContains(t, p.noticed("\n--- PASS: TestAdd (0.00s)\n", nil), "nothing notices")
 }
 
-// A seed draws the same rows again, another one others, and never none.
-func TestDraw(t *testing.T) {
-	t.Parallel()
-	var all []row
-	for i := range 95 {
-		all = append(all, row{id: fmt.Sprint(i)})
-	}
-	first := draw(all, 10, "a")
-	assert.Len(t, first, 10)
-	assert.Equal(t, first, draw(all, 10, "a"))
-	assert.NotEqual(t, first, draw(all, 10, "b"))
-	assert.Len(t, draw(all[:3], 10, "a"), 1)
-	assert.Len(t, draw(all, 1, "a"), 95)
-	seen := map[string]bool{}
-	for i := range 400 {
-		for _, r := range draw(all, 10, fmt.Sprint(i)) {
-			seen[r.id] = true
-		}
-	}
-	assert.Len(t, seen, 95, "no row is left out for ever")
-}
-
-// A row has changed with its entry, with the file of its tests, and with that of its change.
-func TestChanged(t *testing.T) {
-	needs.Program(t, "git")
-	t.Parallel()
-	dir := module(t)
-	r := row{"X1", "", proof{".", "TestAdd"}, change{mutant, "", "m.go", "a + b", "a - b"}}
-	table := func(what string) {
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, here), 0o755))
-		text := fmt.Sprintf("package main\n\nvar some = []row{\n\t{\"X1\", %q, proof{}},\n\t{id: \"X2\"},\n}\n", what)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, here, "rows_x.go"), []byte(text), 0o644))
-	}
-	since := func() changes {
-		c, err := changesSince(t.Context(), dir, "HEAD")
-		require.NoError(t, err)
-		return c
-	}
-	assert.NotEmpty(t, since().why, "git knows no commit")
-	commit(t, dir)
-	assert.Contains(t, since().why, "no table")
-	table("adds")
-	commit(t, dir)
-	assert.Empty(t, since().why)
-	assert.False(t, since().touch(dir, r))
-
-	table("adds two")
-	assert.Equal(t, []string{"X1"}, since().ids)
-	assert.True(t, since().touch(dir, r))
-	commit(t, dir)
-	for file, want := range map[string]bool{"m.go": true, "m_test.go": true, "more_test.go": false} {
-		path := filepath.Join(dir, file)
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, append(slices.Clone(text), "\n// More.\n"...), 0o644))
-		assert.Equal(t, want, since().touch(dir, r), file)
-		require.NoError(t, os.WriteFile(path, text, 0o644))
-	}
-}
-
-func commit(t *testing.T, dir string) {
-	t.Helper()
-	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "-m", "x"}} {
-		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir}, args...)...).CombinedOutput()
-		require.NoError(t, err, string(out))
-	}
-}
-
-func TestWrongOptions(t *testing.T) {
-	t.Parallel()
-	for _, o := range []options{{share: 0}, {only: "["}, {only: "^none$"}} {
-		assert.Error(t, o.run(context.Background(), root, io.Discard))
-	}
-}

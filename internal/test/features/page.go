@@ -12,8 +12,8 @@ what they have, and what is owed here. Each row that works names its proof, test
 which a test of the proof fails. The subsystem or a part of it is left out, an option is off, or, for rows of the framework, the
 code has a mistake (a mutant). Where nothing works yet the row says so.
 
-` + "`go run ./internal/test/features -only '^A1$'`" + ` runs the proof of a row and its counter-proof, ` + "`-all`" + ` those of all rows. CI runs the rows
-that changed and one in ten of the others, ` + "`make soak`" + ` all.
+` + "`go run ./internal/test/features -only '^A1$'`" + ` runs the proof of a row and its counter-proof, ` + "`make prove`" + ` those of all
+rows.
 
 `
 

@@ -4,8 +4,12 @@
 //
 //	go run ./internal/test/run -short ./...
 //
-// It exits with 1 if a test failed, and if CI is "true" also if a test was skipped for
-// another reason than -short. With -v it also prints the output of the tests.
+// It exits with 1 if a test failed, and if CI is "true" also if the machine lacked something
+// that a test needs. With -v it also prints the output of the tests.
+//
+// If LEFT names a file, the tests that were skipped and are no proofs are written to it, a line
+// for each package. With -rest FILE as the first arguments those tests run, and no others but
+// namesakes: a second run, by root or with more tools, repeats nothing.
 package main
 
 import (
@@ -27,7 +31,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := test(ctx, os.Args[1:], os.Stdout); err != nil {
+	args, err := rest(os.Args[1:])
+	if err == nil {
+		err = test(ctx, args, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "testrun:", err)
 		os.Exit(1)
 	}
@@ -56,6 +64,11 @@ func test(ctx context.Context, args []string, out io.Writer) error {
 	r.summarize()
 	if err != nil {
 		return fmt.Errorf("go test: %w", err)
+	}
+	if left := os.Getenv("LEFT"); left != "" {
+		if err := r.writeRest(left); err != nil {
+			return err
+		}
 	}
 	if os.Getenv("CI") == "true" && len(r.missing) > 0 {
 		return errors.New("tests were skipped, which in CI is a failure")

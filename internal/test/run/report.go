@@ -30,7 +30,10 @@ type report struct {
 	output map[id][]string
 	// missing has the skipped tests by their reason.
 	missing map[string][]string
-	long    int
+	// left counts the skips for which nothing is missing: Long, Rooted and Proven.
+	left map[string]int
+	// rest has the tests that somebody has yet to run, by package.
+	rest map[string][]string
 }
 
 type id struct{ pkg, test string }
@@ -39,6 +42,7 @@ func newReport(out io.Writer, total int) *report {
 	return &report{
 		out: out, began: time.Now(), total: total,
 		running: map[string]time.Time{}, output: map[id][]string{}, missing: map[string][]string{},
+		left: map[string]int{}, rest: map[string][]string{},
 	}
 }
 
@@ -112,9 +116,17 @@ func (r *report) unfinished(pkg string) string {
 // skip records a skipped test under its reason.
 func (r *report) skip(key id, output []string) {
 	text := strings.Join(output, "")
-	if strings.Contains(text, needs.Long) {
-		r.long++
+	if strings.Contains(text, needs.Proven) {
+		r.left[needs.Proven]++
 		return
+	}
+	name, _, _ := strings.Cut(key.test, "/")
+	r.rest[key.pkg] = append(r.rest[key.pkg], name)
+	for _, reason := range []string{needs.Long, needs.Rooted} {
+		if strings.Contains(text, reason) {
+			r.left[reason]++
+			return
+		}
 	}
 	reason := "no reason given"
 	if _, after, ok := strings.Cut(text, needs.Missing); ok {
@@ -153,8 +165,14 @@ func (r *report) summarize() {
 		}
 		fmt.Fprintf(r.out, "not run: %s (%d: %s%s)\n", reason, len(r.missing[reason]), strings.Join(tests, ", "), more)
 	}
-	if r.long > 0 {
-		fmt.Fprintf(r.out, "not run: %d long tests, left for make ci\n", r.long)
+	for _, line := range []struct{ reason, what string }{
+		{needs.Long, "long tests, left for make test-rest"},
+		{needs.Rooted, "tests that need root, left for make test-rest"},
+		{needs.Proven, "proofs, left for make prove"},
+	} {
+		if n := r.left[line.reason]; n > 0 {
+			fmt.Fprintf(r.out, "not run: %d %s\n", n, line.what)
+		}
 	}
 }
 

@@ -50,6 +50,10 @@ output gen TestNew/race     x_test.go:1: SKIPPED: there is no C compiler
 skip gen TestNew/race
 output gen TestSuccess     x_test.go:1: LONG: TestSuccess
 skip gen TestSuccess
+output gen TestUser     x_test.go:1: ROOT: TestUser
+skip gen TestUser
+output gen TestDrawn     x_test.go:1: PROVE: TestDrawn
+skip gen TestDrawn
 skip gen TestBare
 output gen TestGood thousands of lines
 pass gen TestGood
@@ -67,9 +71,17 @@ func TestSkipped(t *testing.T) {
 not run: git is not in PATH (2: gen TestGit, gen TestDiff)
 not run: no reason given (1: gen TestBare)
 not run: there is no C compiler (1: gen TestNew/race)
-not run: 1 long tests, left for make ci
+not run: 1 long tests, left for make test-rest
+not run: 1 tests that need root, left for make test-rest
+not run: 1 proofs, left for make prove
 `, text)
 	assert.Len(t, r.missing, 3)
+	file := filepath.Join(t.TempDir(), "left")
+	require.NoError(t, r.writeRest(file))
+	args, err := rest([]string{"-rest", file, "-p", "2"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"-run", "^(TestBare|TestDiff|TestGit|TestNew|TestSuccess|TestUser)$", "-p", "2", "github.com/grapnel-go/grapnel/gen"}, args,
+		"all but the proof")
 	text, _ = printed(t, true, skipped)
 	assert.Contains(t, text, "thousands of lines\n")
 }

@@ -323,7 +323,7 @@ func (e evidence) judge(t testing.TB) (found []string) {
 	return found
 }
 
-// figure is a line that internal/test/soak reads.
+// figure is a line that internal/test/prove reads.
 func figure(t testing.TB, name string, value any, unit string) {
 	t.Helper()
 	t.Logf("FIGURE %s=%v %s", name, value, unit)

@@ -11,7 +11,7 @@ import (
 
 // wrong is a program that is known to be wrong: the shipped one, of which one statement is another.
 type wrong struct {
-	// figure is the name in internal/test/soak.
+	// figure is the name in internal/test/prove.
 	figure string
 	// find is replaced by put in the statements.
 	find, put string

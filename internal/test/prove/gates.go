@@ -1,14 +1,21 @@
 package main
 
-// gate is a test whose many runs show a property.
+// gate is a test, or a command, whose many runs show a property.
 type gate struct {
 	name string
 	// shows is the page's sentence about the property: what cannot happen.
 	shows string
-	// pkg is the directory of the tests, tests their names as in -run.
+	// pkg is the directory of the package that it judges, and tests the names of its tests as in
+	// -run. A directory with a go.mod stands for all packages of that module.
 	pkg, tests string
-	// long has the flags of the test binary for the long form.
-	long []string
+	// args are flags of the test binary.
+	args []string
+	// command runs instead of tests, from the root of the module.
+	command []string
+	// also are further packages that it judges.
+	also []string
+	// data are files and directories that it judges beside the code.
+	data []string
 	// bad describes the figures "bad.NAME" by NAME: what the gate found in known-bad
 	// variants. All of them must be present and not zero.
 	bad map[string]string
@@ -16,7 +23,18 @@ type gate struct {
 	noBad string
 }
 
-// gates run in this order. Together they take about fifteen minutes on two busy processors.
+// judged are the packages whose change makes the gate stale.
+func (g gate) judged() []string { return append([]string{g.pkg}, g.also...) }
+
+// words are what the gate runs, for people.
+func (g gate) words() []string {
+	if len(g.command) > 0 {
+		return g.command
+	}
+	return append([]string{"go", "test", g.pkg, "-run", "^(" + g.tests + ")$"}, g.args...)
+}
+
+// gates run in this order.
 var gates = []gate{
 	{
 		name: "power cuts",
@@ -24,7 +42,7 @@ var gates = []gate{
 			"after a loss of power, byte for byte and whole; the file is sound and can be used, also if the power fails again during recovery. " +
 			"The power is cut before operations of the disk, evenly over a recorded trace; what had not been synced is lost, reordered or torn.",
 		pkg: "./internal/test/powercut", tests: "TestPowerCuts|TestPowerCutsOfMemories|TestPowerCutsFindWhoLoses",
-		long: []string{"-powercut.n", "1500"},
+		args: []string{"-powercut.n", "1500"},
 		bad: map[string]string{
 			"no-sync":       "a disk that reports syncs and does none",
 			"one-sync-less": "a disk that leaves out one of them",
@@ -36,7 +54,7 @@ var gates = []gate{
 		shows: "Whatever a store on SQLite has acknowledged is there after its process was killed, and whole. " +
 			"Four conversations are appended to when the kill comes.",
 		pkg: "./runtime/store/sqlite", tests: "TestAKillLosesNothingThatWasAcknowledged|TestKillsFindWhoAcknowledgesTooEarly",
-		long: []string{"-kills", "500"},
+		args: []string{"-kills", "500"},
 		bad:  map[string]string{"late-commit": "a store that acknowledges before it commits"},
 	},
 	{
@@ -44,7 +62,7 @@ var gates = []gate{
 		shows: "A store on SQLite whose file was emptied, cut off, deleted from beside its log, or has pages full of zeros or garbage is never silently less: it is refused " +
 			"with what to do and left as it is, its search index is made anew, or what is missing comes as an error. Who says that nothing was changed, or that a check found no damage, is right.",
 		pkg: "./runtime/store/sqlite", tests: "TestDamageIsNeverSilent|TestDamageFindsWhoBeginsAnew",
-		long: []string{"-damaged.n", "1500"},
+		args: []string{"-damaged.n", "1500"},
 		bad: map[string]string{
 			"anew":  "a program that begins anew where it cannot go on",
 			"sure":  "a program that says unlooked that nothing else is damaged",
@@ -57,7 +75,7 @@ var gates = []gate{
 			"program that goes on with its turns runs no tool twice that must not, and takes no reply that was cut off for a whole one. The job that the end of a turn queues is there if and only if the turn has ended. Four conversations run turns with calls when the kill comes, nearly " +
 			"always within a turn; the test prints after which event.",
 		pkg: "./internal/test/kills", tests: "TestKills|TestTheGateCatchesWhatIsBad",
-		long: []string{"-kills.n", "500"},
+		args: []string{"-kills.n", "500"},
 		bad: map[string]string{
 			"late-commit":   "a store that acknowledges before it commits",
 			"no-journal":    "a runtime that does not write down what it is about to do",
@@ -71,7 +89,7 @@ var gates = []gate{
 		shows: "No process of a command is left when the program that started it is killed, in whatever way it was started: in the background, in another " +
 			"session, forked twice, or deaf to signals.",
 		pkg: "./internal/supervisor", tests: "TestAKilledProgramLeavesNoProcess|TestKilledProgramsFindWhoStartsDirectly",
-		long: []string{"-supervisor.n", "500"},
+		args: []string{"-supervisor.n", "500"},
 		bad:  map[string]string{"direct": "a program that starts commands as its own children"},
 	},
 	{
@@ -79,7 +97,7 @@ var gates = []gate{
 		shows: "A subscriber that reads nothing slows no turn and no other subscriber: 1 is stalled and 100 read 100,000 events. What it missed is " +
 			"counted exactly, and where events are kept a reader finds every one of them.",
 		pkg: "./runtime", tests: "TestASlowSubscriberSlowsNobody|TestASubscriberCostsATurnNoTime|TestSubscribersCostAnEventOneAllocation",
-		long: []string{"-subscribed", "100000"},
+		args: []string{"-subscribed", "100000"},
 		bad: map[string]string{
 			"blocking": "a subscriber that is waited for",
 			"dropping": "a subscriber that loses events and does not say so",
@@ -90,7 +108,7 @@ var gates = []gate{
 		shows: "1,000 readers over server-sent events follow 200 conversations that run turns at once, in a daemon of its own: each gets every event that is kept, once and in order, and " +
 			"the memory of the daemon is bounded. Of 100 readers 20 read nothing: turns take as long as with none that stalls, by the median of 11 pairs.",
 		pkg: "./cmd/grapnel", tests: "TestLoad|TestStalledReaders",
-		long:  []string{"-load.readers", "1000", "-load.turns", "200", "-load.pairs", "11", "-load.sample", "100"},
+		args:  []string{"-load.readers", "1000", "-load.turns", "200", "-load.pairs", "11", "-load.sample", "100"},
 		noBad: "the gate \"subscribers\" has readers that are waited for and that lose events",
 	},
 	{
@@ -98,7 +116,7 @@ var gates = []gate{
 		shows: "Outputs of 100 MB, 10,000 tools, a million events of one tool, progress without end and arguments of depth 100,000 stay under a bound " +
 			"of memory, each in a process of its own, and the turn ends.",
 		pkg: "./runtime", tests: "TestBombs",
-		long: []string{"-bombs", "1000000"},
+		args: []string{"-bombs", "1000000"},
 		bad:  map[string]string{"unbounded": "a subscriber that keeps every event"},
 	},
 	{
@@ -123,7 +141,7 @@ var gates = []gate{
 			"says (0.557, within four standard deviations), and the others say what failed last and after how many tries. Nothing cut off counts as whole, no tool runs twice, and two " +
 			"strict servers take every history. The server is npm's @copilotkit/aimock.",
 		pkg: "./internal/test/modelfaults", tests: "TestTurnsSurviveDrawnFaults|TestDrawnFaultsFindWhoLosesTurns",
-		long: []string{"-modelfaults.turns", "1000"},
+		args: []string{"-modelfaults.turns", "1000"},
 		bad: map[string]string{
 			"no-fallback": "a composition without subsystem fallback",
 			"forgiving":   "a relay that ends a cut answer as if it were whole",
@@ -137,7 +155,7 @@ var gates = []gate{
 			"line, a wrong content type: for each dialect of the adapters nothing cut off counts as whole, no tool runs with a part of its arguments, and a call is made again as often as the " +
 			"rules say, no more and no less. Each pause is at least what the server asks for and within the bounds of the jitter, by a virtual clock on the side of the server.",
 		pkg: "./internal/test/modelfaults", tests: "TestTurnsSurviveEveryKindOfFault|TestEveryKindOfFaultFindsWhoBreaksTheRules",
-		long: []string{"-modelfaults.seeds", "1000"},
+		args: []string{"-modelfaults.seeds", "1000"},
 		bad: map[string]string{
 			"half-is-whole": "an adapter that takes what it has for the whole",
 			"mending":       "an adapter that completes arguments that broke off",
@@ -151,7 +169,7 @@ var gates = []gate{
 			"the history with its own bytes, once and in its place; everything that begins ends; AfterTool and AfterTurn come once; nothing hangs and no " +
 			"goroutine is left; two strict servers refuse no request.",
 		pkg: "./internal/test/faults", tests: "TestFaultInjectedTurns",
-		long:  []string{"-faults.turns", "75000"},
+		args:  []string{"-faults.turns", "75000"},
 		noBad: "what is checked of results is shown to find who loses them by the gates behind this one",
 	},
 	{
@@ -159,7 +177,7 @@ var gates = []gate{
 		shows: "Turns are cancelled at random moments: the result of every tool that has ended, or ends in the grace period, is in the history, and all other " +
 			"calls are marked.",
 		pkg: "./internal/test/faults", tests: "TestCancels|TestCancelsFindWhoCommitsAllOrNothing",
-		long: []string{"-faults.cancels", "20000"},
+		args: []string{"-faults.cancels", "20000"},
 		bad:  map[string]string{"all-or-nothing": "a loop that commits a step only when all of its calls have ended"},
 	},
 	{
@@ -177,7 +195,7 @@ var gates = []gate{
 		shows: "A model sends arguments of all kinds: nothing runs and the model is told why, with the schema; or hooks, approval, events, the tool and the " +
 			"history have the same canonical bytes, and they mean to every reader what the tool was given.",
 		pkg: "./internal/test/faults", tests: "TestArgumentsAreIdenticalForAll|TestArgumentsFindTheNaiveDecoder",
-		long: []string{"-faults.args", "250000"},
+		args: []string{"-faults.args", "250000"},
 		bad:  map[string]string{"naive-decoder": "a tool that reads its arguments with encoding/json"},
 	},
 	{
@@ -185,7 +203,7 @@ var gates = []gate{
 		shows: "Random texts of escapes, bidirectional, invisible and broken characters act on no terminal, in an answer, in a question and in JSON, however they are " +
 			"cut.",
 		pkg: "./internal/screen", tests: "TestNothingRandomActsOnATerminal|TestTheCheckFindsTheRawPath",
-		long: []string{"-screen.n", "500000"},
+		args: []string{"-screen.n", "500000"},
 		bad:  map[string]string{"raw": "a program that writes what it was told"},
 	},
 	{
@@ -193,7 +211,7 @@ var gates = []gate{
 		shows: "Lines are composed of wrappers, quotes, separators, substitutions and the flags with which programs run others; those count that make a file in bash. None of them runs unasked, although " +
 			"rules with wildcards allow every program in them but the one that makes the file, and safe commands are allowed. There is no sandbox.",
 		pkg: "./subsystems/policy", tests: "TestMutants",
-		long: []string{"-mutants", "20000"},
+		args: []string{"-mutants", "20000"},
 		bad: map[string]string{
 			"prefix":   "a judge that compares the beginning of the line",
 			"cutting":  "a judge that cuts the line at separators and compares the beginning of each part",
@@ -205,7 +223,7 @@ var gates = []gate{
 		shows: "The file tools read, edit, write and search below the project while somebody swaps a directory and a file for links that lead out: nothing from outside is read, shown or changed. Nor do " +
 			"110 paths lead out, by .., absolute paths, links of all kinds, odd names, hard links and what is no regular file; each fails in the way that the table says. A search in a directory of 200,100 entries ends, and says that it left some out; so does one above 10,000 levels of directories.",
 		pkg: "./subsystems/ostools", tests: "TestRacingOpens|TestNoPathLeadsOut|TestManyEntries|TestDeepDirectories",
-		long: []string{"-ostools.opens", "1000000", "-ostools.entries", "200100", "-ostools.levels", "10000"},
+		args: []string{"-ostools.opens", "1000000", "-ostools.entries", "200100", "-ostools.levels", "10000"},
 		bad:  map[string]string{"check-then-open": "a tool that checks a path and then opens it"},
 	},
 	{
@@ -213,7 +231,7 @@ var gates = []gate{
 		shows: "A command in the sandbox reaches nothing that it must not: of over 200 escapes (files, keys, sockets, processes, system calls, network, hooks, caches, what stays behind) every third is played, as root and as an ordinary user, " +
 			"and so is every eighth command of the corpus, after which files outside, sockets and processes are as before. Ordinary jobs succeed in it: builds and tests, git, npm, python, make, servers on the loopback. At the level reduced those escapes succeed that are listed.",
 		pkg: "./internal/test/escape", tests: "TestNoEscapeSucceeds|TestJobsSucceedInTheSandbox|TestReduced|TestTheCorpusInTheSandbox|TestEscapesWorkWithoutASandbox",
-		long: []string{"-escape.every", "3", "-escape.rows", "8"},
+		args: []string{"-escape.every", "3", "-escape.rows", "8"},
 		bad:  map[string]string{"plain": "a runner without a sandbox"},
 	},
 	{
@@ -223,7 +241,7 @@ var gates = []gate{
 			"elsewhere, told to another agent or remembered as the user's, and no image carries what was read. 75 of the scenarios are from public sets, and 30 from an author who had " +
 			"not seen the guard; these were scored once when they were complete, and 28 of them reached nothing (internal/test/hostile/testdata). The benign runs of the same tasks go through, most of them without a question.",
 		pkg: "./internal/test/hostile", tests: "TestScenarios|TestTwinsWithAPerson|TestTheGateFindsWhoHasNoGuard",
-		long: []string{"-hostile.every", "1"},
+		args: []string{"-hostile.every", "1"},
 		bad: map[string]string{
 			"off":   "a program without the guard",
 			"taint": "a guard that knows no secrets",
@@ -234,14 +252,14 @@ var gates = []gate{
 		shows: "What a person has typed before a question is no answer to it: in run, ask and chat, one yes while the model thinks and a second yes at the first of " +
 			"two questions approve nothing.",
 		pkg: "./cmd/grapnel", tests: "TestWhatWasTypedBeforeAQuestionIsNoAnswer|TestTheVariantThatTakesWhatWasTypedIsFound",
-		long: []string{"-typed.trials", "100"},
+		args: []string{"-typed.trials", "100"},
 		bad:  map[string]string{"hasty": "a program that reads on where it was"},
 	},
 	{
 		name:  "agents come and go",
 		shows: "Agents are registered and unregistered while turns of theirs run: as often the one as the other, never within a turn, and nothing is left.",
 		pkg:   "./internal/test/faults", tests: "TestAgentsComeAndGoDuringTurns",
-		long:  []string{"-faults.agents", "10000"},
+		args:  []string{"-faults.agents", "10000"},
 		noBad: "the hooks' own counts are compared",
 	},
 	{
@@ -251,7 +269,7 @@ var gates = []gate{
 		pkg: "./internal/test/laws", tests: "TestLaws1To4And11|TestLaw3BlockingDoesNotDependOnTheOrder|TestLaw5EveryAfterRunsExactlyOnce|TestLaw6GatesOneByOneCallsAtOnceResultsInOrder|" +
 			"TestLaw7WhatIsApprovedRunsAndIsStored|TestLaw8EveryToolHasOneOwner|TestLaw9WhatIsAdvertisedIsWhatIsEnforced|TestLaw10HooksFollowDelegation|" +
 			"TestLaw14ABlockAnswersAsItsMembersWould|TestLaw14NestedAndGroupedIsABlock|TestLawsJudgeTheWalk",
-		long: []string{"-laws.rounds", "10000", "-laws.share", "1", "-test.timeout=60m"},
+		args: []string{"-laws.rounds", "2000", "-laws.share", "1"},
 		bad:  map[string]string{"mistakes": "a walk with a mistake"},
 	},
 	{
@@ -261,7 +279,7 @@ var gates = []gate{
 			"a turn has one owner at a time and no effect comes twice, each job succeeds once, every turn ends, and the strict server takes every history. Turns of a dead daemon are taken over within the TTL plus one beat (95 of 100), and at most two beats later, while the database and another daemon work; " +
 			"in the short form that is not judged.",
 		pkg: "./internal/test/scale", tests: "TestFaults|TestOracles",
-		long:  []string{"-scale.faults", "200", "-test.timeout=20m"},
+		args:  []string{"-scale.faults", "200"},
 		noBad: "the gate behind it does",
 	},
 	{
@@ -287,22 +305,60 @@ var gates = []gate{
 		shows: "Processes that run turns over one PostgreSQL, 256 at once altogether, take turns with pgbench, which inserts rows with a commit each. The ratio of " +
 			"their writes to its commits says what the store costs on any machine; all share two processors with the database. Four processes show that nothing breaks.",
 		pkg: "./internal/test/scale", tests: "TestThroughput",
-		long:  []string{"-scale.rounds", "5", "-scale.long", "3s"},
+		args:  []string{"-scale.rounds", "5", "-scale.long", "3s"},
 		noBad: "it is a measurement",
 	},
 	{
 		name:  "daemons: size",
 		shows: "A turn beside a million stored conversations, with their messages, events and search index, takes at most 1.3 times as long as one beside ten. Turns over both databases alternate.",
 		pkg:   "./internal/test/scale", tests: "TestSize",
-		long: []string{"-scale.stored", "1000000", "-scale.cost", "1.3", "-scale.rounds", "5", "-test.timeout=30m"},
+		args: []string{"-scale.stored", "1000000", "-scale.cost", "1.3", "-scale.rounds", "5"},
 		bad:  map[string]string{"no-index": "a database without the index of conversations"},
 	},
 	{
-		name: "features",
-		shows: "Every feature that docs/features.md claims is shown by its tests, and these fail by an assertion when one place of the code is changed: a part is " +
-			"left out, an option is off, or the code has a mistake. The short form tries a few rows; `make soak-short` tries those that changed, and one in ten, behind the gates.",
-		pkg: "./internal/test/features", tests: "TestRows|TestRowsThatShowNothingAreFound",
-		long: []string{"-features.all", "-test.timeout=60m"},
+		name:    "features A to B",
+		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
+		pkg:     "./cmd/grapnel",
+		command: []string{"go", "run", "./internal/test/features", "-only", "^[A-B]"},
+		data:    []string{"internal/test/features"},
+		noBad:   "each row is tried on code without its feature",
+	},
+	{
+		name:    "features C to E",
+		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
+		pkg:     "./cmd/grapnel",
+		command: []string{"go", "run", "./internal/test/features", "-only", "^[C-E]"},
+		data:    []string{"internal/test/features"},
+		noBad:   "each row is tried on code without its feature",
+	},
+	{
+		name:    "features F to G",
+		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
+		pkg:     "./cmd/grapnel",
+		command: []string{"go", "run", "./internal/test/features", "-only", "^[F-G]"},
+		data:    []string{"internal/test/features"},
+		noBad:   "each row is tried on code without its feature",
+	},
+	{
+		name:    "features H to J",
+		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
+		pkg:     "./cmd/grapnel",
+		command: []string{"go", "run", "./internal/test/features", "-only", "^[H-J]"},
+		data:    []string{"internal/test/features"},
+		noBad:   "each row is tried on code without its feature",
+	},
+	{
+		name:    "features K to N",
+		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
+		pkg:     "./cmd/grapnel",
+		command: []string{"go", "run", "./internal/test/features", "-only", "^[K-N]"},
+		data:    []string{"internal/test/features"},
+		noBad:   "each row is tried on code without its feature",
+	},
+	{
+		name:  "features: known to be wrong",
+		shows: "A row of docs/features.md that shows nothing is found, whatever is wrong with it.",
+		pkg:   "./internal/test/features", tests: "TestRowsThatShowNothingAreFound",
 		bad: map[string]string{
 			"unnoticed": "a change that no test notices",
 			"broken":    "a change that does not compile",
@@ -311,5 +367,52 @@ var gates = []gate{
 			"skipped":   "a proof that is skipped",
 			"absent":    "a proof that is not there",
 		},
+	},
+	{
+		name:    "SDKs of vendors",
+		shows:   "The vendors' own SDKs and our adapters send the same requests and read the same answers; a generated client of docs/openapi.yaml works.",
+		pkg:     "./runtime/provider/openai/counterpart",
+		command: []string{"make", "counterpart"},
+		also:    []string{"./runtime/provider/anthropic/counterpart", "./runtime/provider/gemini/counterpart", "./client/counterpart"},
+		data:    []string{"docs/openapi.yaml"},
+		noBad:   "a difference fails a test",
+	},
+	{
+		name:    "peers",
+		shows:   "Every subject of the benchmarks, eino and genkit among them, does its work, and wrong ones are caught; every benchmark of the module runs.",
+		pkg:     "./bench",
+		command: []string{"make", "bench-test"},
+		noBad:   "the tests of the subjects have wrong ones",
+	},
+	{
+		name:    "budgets",
+		shows:   "Allocations, slopes and ratios are within the budgets of docs/performance.md, or a written reason says why not.",
+		pkg:     "./bench",
+		command: []string{"make", "bench-check"},
+		noBad:   "the tests of the yardstick have a turn that walks over its history",
+	},
+	{
+		name:    "golangci-lint",
+		shows:   "golangci-lint with hookvet in it finds what hookvet finds in a fixture.",
+		pkg:     "./cmd/hookvet",
+		command: []string{"make", "plugin"},
+		data:    []string{"testdata/golangci"},
+		noBad:   "the fixture is wrong code",
+	},
+	{
+		name:    "fuzz",
+		shows:   "Ten seconds of each fuzz target find nothing.",
+		pkg:     "./cmd/grapnel",
+		command: []string{"make", "fuzz", "FUZZTIME=10s"},
+		also:    []string{"./gen"},
+		noBad:   "the targets' seeds have what was found earlier",
+	},
+	{
+		name:    "POSIX tools only",
+		shows:   "README's commands succeed for a user who has Go, make and the tools of POSIX alone, and say what did not run.",
+		pkg:     "./cmd/grapnel",
+		command: []string{".ci/run", "posix"},
+		data:    []string{".ci/run", "Makefile", "README.md"},
+		noBad:   "it looks for the lines that say what is missing",
 	},
 }

@@ -176,7 +176,7 @@ func TestTags(t *testing.T) {
 	for name, set := range map[string]func(*testing.T, *gen.Options){
 		"option": func(_ *testing.T, o *gen.Options) { o.Tags = "other,special" },
 		"GOFLAGS": func(t *testing.T, _ *gen.Options) {
-			t.Setenv("GOFLAGS", "-mod=mod '-tags=special' -buildvcs=false -race=false")
+			t.Setenv("GOFLAGS", "-mod=mod -trimpath '-tags=special' -buildvcs=false -race=false")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,6 @@ func TestTags(t *testing.T) {
 // Flags of the build change where the go command has its files, not what is generated.
 func TestBuildModes(t *testing.T) {
 	needs.Time(t)
-	t.Setenv("GOFLAGS", "-mod=mod")
 	other := newOther(t, "example.com/kit", map[string]string{
 		"kit.go": subsystem("kit", "Kit"), "input.go": "package kit\n\n// Args are shared.\ntype Args struct {\n\t// Count of them.\n\tCount int `json:\"count\"`\n}\n",
 	})
@@ -213,8 +212,8 @@ func TestBuildModes(t *testing.T) {
 	require.Contains(t, want["notes/hook_gen.go"], "Count of them.")
 	build(t, first)
 
-	t.Run("trimpath", func(t *testing.T) {
-		t.Setenv("GOFLAGS", "-mod=mod -trimpath")
+	t.Run("paths are not trimmed", func(t *testing.T) {
+		t.Setenv("GOFLAGS", "-mod=mod")
 		dir := prepare(t)
 		_, stderr := run(t, dir, false)
 		assert.Empty(t, stderr)
@@ -224,7 +223,7 @@ func TestBuildModes(t *testing.T) {
 		dir := prepare(t)
 		out, err := command(t.Context(), dir, "go", "mod", "vendor")
 		require.NoError(t, err, out)
-		t.Setenv("GOFLAGS", "-mod=vendor")
+		t.Setenv("GOFLAGS", "-mod=vendor -trimpath")
 		_, stderr := run(t, dir, false)
 		assert.Empty(t, stderr)
 		assertOutputs(t, want, dir)
@@ -236,7 +235,7 @@ func TestBuildModes(t *testing.T) {
 		write(t, work, "go.work", "go 1.26.0\n\nuse (\n\t"+dir+"\n\t"+other+"\n)\n\nreplace github.com/grapnel-go/grapnel => "+repository(t)+"\n")
 		write(t, dir, "go.mod", strings.Replace(read(t, dir, "go.mod"), "\nrequire example.com/kit v0.0.0\nreplace example.com/kit => "+other+"\n", "", 1))
 		t.Setenv("GOWORK", filepath.Join(work, "go.work"))
-		t.Setenv("GOFLAGS", "")
+		t.Setenv("GOFLAGS", "-trimpath")
 		_, stderr := run(t, dir, false)
 		assert.Empty(t, stderr)
 		assertOutputs(t, want, dir)

@@ -431,7 +431,7 @@ func TestNewWithoutRequirement(t *testing.T) {
 
 	dir = newModule(t) // it has the contract, but not in its vendor directory
 	write(t, dir, "vendor/modules.txt", "")
-	t.Setenv("GOFLAGS", "-mod=vendor")
+	t.Setenv("GOFLAGS", "-mod=vendor -trimpath")
 	_, err = gen.New(t.Context(), gen.NewOptions{Dir: dir, Name: "notes"})
 	assert.ErrorContains(t, err, "run this command with GOFLAGS=-mod=mod, and then go mod vendor\n")
 }

@@ -30,6 +30,9 @@ const golden = "testdata/notes_hook_gen.go.golden"
 // module makes a module out of testdata/module, with the dependencies of this one, and generates in it.
 func module(t *testing.T) string {
 	t.Helper()
+	for key, value := range gomod.Environ() {
+		t.Setenv(key, value)
+	}
 	dir := gomod.New(t, "example.com/try", nil)
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/module")))
 	result, err := gen.Run(t.Context(), gen.Options{Dir: dir})
@@ -45,7 +48,6 @@ func command(t *testing.T, dir string, stdin io.Reader, name string, arg ...stri
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, arg...)
 	cmd.Dir, cmd.Stdin = dir, stdin
-	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOPROXY=off", "GOWORK=off")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

@@ -41,6 +41,7 @@ var rules = []rule{
 	{"function-length", "longer functions wait to be several", each(findLongFunctions)},
 	{"file-length", "longer files wait to be several", each(findLongFiles)},
 	{"skip", "make test says what did not run only if package needs knows", findSkips},
+	{"trimpath", "without -trimpath the go command compiles every package a second time", findUntrimmed},
 	{"terminal", "what others say reaches a terminal through internal/screen only", each(findRawWrites)},
 	{"goleak", "a package that starts goroutines proves that they end", findUnwatched},
 }
@@ -362,6 +363,57 @@ func skips(fn *ast.FuncDecl) bool {
 		return true
 	})
 	return found
+}
+
+// findUntrimmed finds tests that give the go command flags without -trimpath.
+func findUntrimmed(files []file) []finding {
+	var out []finding
+	for _, f := range files {
+		if f.test && untrimmed(f.syntax) {
+			out = append(out, finding{"trimpath", f.name, "sets GOFLAGS without -trimpath"})
+		}
+	}
+	return out
+}
+
+// untrimmed reports whether a call or a literal gives the variable such a value. Keys of maps are left out: they are commands to judge.
+func untrimmed(syntax ast.Node) bool {
+	found := false
+	assigned := func(name string, value ast.Expr) {
+		_, literal := value.(*ast.BasicLit)
+		found = found || name == "GOFLAGS" && literal && !strings.Contains(text(value), "-trimpath")
+	}
+	elements := func(all []ast.Expr) {
+		for _, e := range all {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				assigned(text(kv.Key), kv.Value)
+			}
+			if name, _, ok := strings.Cut(text(e), "="); ok {
+				assigned(name, e)
+			}
+		}
+	}
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if elements(n.Args); len(n.Args) == 2 {
+				assigned(text(n.Args[0]), n.Args[1])
+			}
+		case *ast.CompositeLit:
+			elements(n.Elts)
+		}
+		return !found
+	})
+	return found
+}
+
+// text returns what a literal string says, "" for any other expression.
+func text(e ast.Expr) string {
+	if lit, ok := e.(*ast.BasicLit); ok {
+		s, _ := strconv.Unquote(lit.Value)
+		return s
+	}
+	return ""
 }
 
 func findUnwatched(files []file) []finding {

@@ -109,7 +109,7 @@ func TestCI(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "go.mod", "module example.com/skips\n\ngo 1.26\n")
 	write(t, dir, "x_test.go", "package x\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) { t.Skip(\"LONG: TestX\") }\n\nfunc TestY(t *testing.T) { t.Skip(\"SKIPPED: y is missing\") }\n")
-	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("GOFLAGS", "-mod=mod -trimpath")
 	for _, tt := range []struct{ ci, run, want string }{
 		{"true", "TestX", ""}, {"", "TestY", ""}, {"true", "TestY", "tests were skipped, which in CI is a failure"},
 	} {

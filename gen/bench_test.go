@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen"
+	"github.com/grapnel-go/grapnel/gen/internal/diag"
 	"github.com/grapnel-go/grapnel/gen/internal/load"
 )
 
@@ -64,6 +65,15 @@ func benchRun(b *testing.B, dir string, cold bool) {
 	}
 	b.ReportMetric(float64(ran)/float64(listed), "x-list")
 	b.ReportMetric(float64(most)/1e6, "peak-MB")
+}
+
+// BenchmarkCheckThisRepository compares what is generated in this repository, as make generated does.
+func BenchmarkCheckThisRepository(b *testing.B) {
+	for b.Loop() {
+		result, err := gen.Run(b.Context(), gen.Options{Dir: "..", Check: true})
+		require.NoError(b, err)
+		require.False(b, diag.HasErrors(result.Problems))
+	}
 }
 
 // limit runs what is the limit of every generator here and returns how long it takes.

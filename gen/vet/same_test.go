@@ -1,10 +1,8 @@
 package vet_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,9 +13,6 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
-// trimmed: this test is compiled with -trimpath, so that most of the analyzer is in the build cache that way.
-var trimmed = strings.Contains(os.Getenv("GOFLAGS"), "-trimpath") // before TestMain sets it
-
 // differences are what only one of the two says about the generator's scenarios, with the reason.
 var differences = []struct{ line, reason string }{
 	{"error_schema_foreign/far/far.go:", "the package of a field does not know of the tools that use its type"},
@@ -27,7 +22,7 @@ var differences = []struct{ line, reason string }{
 
 // Whatever hookgen says of its scenarios the analyzer says too, in the same words at the same places, and nothing else.
 func TestSameAsHookgen(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	t.Parallel()
 	dir := newModule(t, archives(t, "../testdata/*.txtar"))
 	want := lines(generated(t, dir, "./...").Problems)
@@ -53,7 +48,7 @@ func TestSameAsHookgen(t *testing.T) {
 // What is generated from the generator's scenarios is up to date in the analyzer's eyes: as a driver of its own, and under go vet,
 // where the imports are export data.
 func TestSilentOnGenerated(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	t.Parallel()
 	all := archives(t, "../testdata/*.txtar")
 	for name, a := range all {
@@ -70,7 +65,7 @@ func TestSilentOnGenerated(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	tool := filepath.Join(t.TempDir(), "hookvet")
-	out, err := command(t.Context(), root, "go", "build", "-trimpath="+strconv.FormatBool(trimmed), "-o", tool, "./cmd/hookvet")
+	out, err := command(t.Context(), root, "go", "build", "-o", tool, "./cmd/hookvet")
 	require.NoError(t, err, out)
 	out, err = command(t.Context(), dir, "go", "vet", "-vettool="+tool, "./...")
 	assert.NoError(t, err, out)

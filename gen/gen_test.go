@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -28,8 +29,8 @@ var update = flag.Bool("update", false, "write what comes out into the scenarios
 const module = "example.com/test"
 
 // A scenario is one txtar file. Its files are a directory of the module example.com/test; those below want/ are what must come
-// out: want/stderr is what hookgen prints, want/stdout what the scenario's main package prints, and any other the text of that
-// file. A scenario without want/stderr generates without a word.
+// out: want/stderr is what hookgen prints, want/stdout what Play prints, a function of the package in its play.go, and any other
+// the text of that file. A scenario without want/stderr generates without a word.
 type scenario struct {
 	name    string
 	archive *txtar.Archive
@@ -173,13 +174,15 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What is generated compiles, passes vet, and does what it should when it runs.
+// What is generated compiles, passes vet, and does what it should when it runs. One program plays all scenarios, each in a process
+// of its own: to link one for each takes longer than all the rest.
 func TestSuccess(t *testing.T) {
 	needs.Time(t)
 	t.Parallel()
 	all := slices.DeleteFunc(scenarios(t), func(s *scenario) bool { return s.fails() || strings.HasPrefix(s.name, "error_") })
 	dir := newModule(t, all...)
 	_, stderr := run(t, dir, false, "./...")
+	write(t, dir, "player/main.go", player(all))
 	out, err := command(t.Context(), dir, "go", "vet", "./...")
 	require.NoError(t, err, "vet: %s\n%s", out, stderr)
 	out, err = command(t.Context(), dir, "go", "build", "-ldflags=-s -w", "-o", "bin/", "./...")
@@ -194,14 +197,27 @@ func TestSuccess(t *testing.T) {
 					s.check(t, name, read(t, dir, path.Join(s.name, name)))
 				}
 			}
-			if s.has("main.go") {
-				out, err := command(t.Context(), dir, filepath.Join(dir, "bin", s.name))
+			if s.has("play.go") {
+				out, err := command(t.Context(), dir, filepath.Join(dir, "bin", "player"), s.name)
 				assert.NoError(t, err, out)
 				s.check(t, "stdout", out)
 			}
 			s.save(t)
 		})
 	}
+}
+
+// player is a program that calls the Play of the scenario that its argument names.
+func player(all []*scenario) string {
+	var imports, plays strings.Builder
+	for _, s := range all {
+		if s.has("play.go") {
+			fmt.Fprintf(&imports, "\t%[1]s %[2]q\n", s.name, module+"/"+s.name)
+			fmt.Fprintf(&plays, "\t%[1]q: %[1]s.Play,\n", s.name)
+		}
+	}
+	return "package main\n\nimport (\n\t\"os\"\n\n" + imports.String() + ")\n\nvar plays = map[string]func(){\n" + plays.String() +
+		"}\n\nfunc main() { plays[os.Args[1]]() }\n"
 }
 
 // ownLines returns the problems of one directory.

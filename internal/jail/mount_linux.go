@@ -123,7 +123,11 @@ func (r root) step(m Mount, tree int) error {
 		}
 		return r.mounted(m, "tmpfs", options)
 	case Overlay:
-		return r.mounted(m, "overlay", [][2]string{{"lowerdir", escaped(m.Source)}, {"upperdir", m.Upper}, {"workdir", m.Work}, {"userxattr", ""}, {"volatile", ""}})
+		err := r.mounted(m, "overlay", [][2]string{{"lowerdir", escaped(m.Source)}, {"upperdir", m.Upper}, {"workdir", m.Work}, {"userxattr", ""}, {"volatile", ""}})
+		if err != nil {
+			return err
+		}
+		return OpenWork(m.Work)
 	case Processes:
 		return r.mounted(m, "proc", nil)
 	case Terminals:

@@ -1,6 +1,12 @@
 package jail
 
-import "time"
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
 
 // Spec is a confinement. It is plain data: the supervisor passes it as JSON. The zero value confines nothing.
 type Spec struct {
@@ -47,6 +53,17 @@ type Mount struct {
 	Optional bool `json:"optional,omitzero"`
 	// Number is the number of the file that the target of Again must be, on its file system; 0 is any.
 	Number uint64 `json:"number,omitzero"`
+}
+
+// OpenWork lets the owner of an Overlay's Work remove it without changing modes first, as rm does. The kernel makes directories with
+// mode 0 in it and never looks at the mode again.
+func OpenWork(work string) error {
+	for _, dir := range []string{"work", "work/incompat", "work/incompat/volatile"} {
+		if err := os.Chmod(filepath.Join(work, dir), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Op is what a Mount does.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/grapnel-go/grapnel/internal/jail"
 	"github.com/grapnel-go/grapnel/internal/privatedir"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/tools"
 )
@@ -66,6 +67,7 @@ func (d dirs) prune(before time.Time) {
 		if free, err := lock.TryLock(); err != nil || !free {
 			continue
 		}
+		(&slot{dir: dir}).open()
 		if _, err := os.Lstat(filepath.Join(dir, seenFile)); err == nil {
 			_ = lock.Unlock()
 			continue // its program was killed: see recover
@@ -139,8 +141,15 @@ func (d dirs) take(lasting bool) (*slot, error) {
 	return s, err
 }
 
-// free gives the layers back. What the kernel leaves in each that it has mounted goes: not even its owner may read it, and it says that
-// the layer was not given back.
+// open lets the owner remove what a program left that was killed between the mount of a layer and its [jail.OpenWork].
+func (s *slot) open() {
+	for _, c := range tools.Caches() {
+		_, work := s.layer(c.Name)
+		_ = jail.OpenWork(work)
+	}
+}
+
+// free gives the layers back. What the kernel leaves in each that it has mounted goes: it says that the layer was not given back.
 func (s *slot) free() {
 	if s == nil {
 		return

@@ -107,5 +107,9 @@ func TestLayersAfterACrash(t *testing.T) {
 	}
 	assert.False(t, use(true))
 	assert.True(t, use(false), "it was given back")
+	d.prune(time.Now().Add(-kept))
+	info, err := os.Stat((&slot{dir: filepath.Join(d.layers, "0")}).mark("npm"))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o700), info.Mode().Perm(), "its owner can remove what the kernel closed")
 	assert.False(t, use(true), "it was not")
 }

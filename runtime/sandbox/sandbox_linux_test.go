@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -239,6 +240,33 @@ func TestLayers(t *testing.T) {
 	assert.Equal(t, "clean", string(text))
 	out, _, _ = p.run(t, sandbox.Grant{}, `cat ~/.cache/go-build/entry; ls ~/.cache/go-build`)
 	assert.Equal(t, "poison\nentry\nnew\n", out)
+}
+
+// TestAKilledProgramLeavesWhatItsOwnerCanRemove: rm -rf changes no modes, so every directory has its owner's already while a command runs.
+func TestAKilledProgramLeavesWhatItsOwnerCanRemove(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, filepath.Join(p.home, ".npm/entry"), "x")
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	proc, err := p.s.Start(sandbox.Command{Path: "/bin/cat", Stdin: r}, sandbox.Grant{})
+	require.NoError(t, err)
+	_ = r.Close()
+	marks, err := filepath.Glob(filepath.Join(p.project, "../state/*/layers/*/npm/work/work"))
+	require.NoError(t, err)
+	assert.Len(t, marks, 1, "the layer is mounted")
+	assert.NoError(t, filepath.WalkDir(filepath.Join(p.project, "../state"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			assert.Equal(t, fs.FileMode(0o700), info.Mode().Perm()&0o700, path)
+		}
+		return err
+	}))
+	require.NoError(t, w.Close())
+	<-proc.Done()
 }
 
 // TestLasting: a process that lasts cannot change the project unless that is granted, and what appears meanwhile stays.

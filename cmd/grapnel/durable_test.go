@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 
 	"github.com/grapnel-go/grapnel/runtime"
@@ -28,6 +29,7 @@ import (
 // closed.
 func TestReadersSurviveAKill(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	s := newSite(t)
 	cmd, out := s.child()
 	ctx := t.Context()

@@ -125,9 +125,7 @@ func shared(t testing.TB) server {
 		Programs(t)
 	}
 	s, err := theServer()
-	if err != nil {
-		t.Fatalf("start PostgreSQL: %v", err)
-	}
+	started(t, err)
 	return s
 }
 

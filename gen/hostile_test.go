@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/gen/internal/diag"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // hostile are texts that would like to be something else where they are written into a program, a comment or a path.
@@ -200,8 +201,7 @@ func declared(file *ast.File) map[int][]string {
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	require.GreaterOrEqual(t, len(hostile), 40)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := needs.Seed(t)
 	texts := append(slices.Clone(hostile), mixtures(rand.New(rand.NewPCG(seed, 0)), 4)...)
 	dir := newModule(t)
 	for i, s := range sinks {

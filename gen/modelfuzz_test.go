@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	modelSeed     = flag.Uint64("model.seed", 0, "the seed of random composites; 0 takes a new one")
+	modelSeed     = flag.Uint64("model.seed", 0, "the seed of random composites; 0 is that of all drawn tests")
 	modelPackages = flag.Int("model.packages", 5, "how many packages with random composites")
 )
 
@@ -35,7 +35,7 @@ func TestRandomComposites(t *testing.T) {
 	t.Parallel()
 	seed := *modelSeed
 	if seed == 0 {
-		seed = rand.Uint64()
+		seed = needs.Seed(t)
 	}
 	t.Logf("go test ./gen -run TestRandomComposites -model.seed %d -model.packages %d", seed, *modelPackages)
 	const path = "github.com/grapnel-go/grapnel/fuzzed" // below the module, for its internal packages

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 var roots = []string{"", "/", "/a", "/a/", "/a/b", "/a/b/../b", "/ab", "/c/d"}
@@ -101,20 +102,20 @@ func drawOutcome(t *rapid.T) hook.Ruling {
 func laws(t *testing.T, outward bool, closed hook.Answer, draw func(*rapid.T) hook.Ruling) {
 	merge := func(a, b hook.Ruling) hook.Ruling { return a.Merge(b, outward) }
 	t.Run("zero is the identity", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
+		rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 			d := draw(t)
 			require.Equal(t, d, merge(d, hook.Ruling{}))
 			require.Equal(t, d, merge(hook.Ruling{}, d))
 		})
 	})
 	t.Run("associative", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
+		rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 			a, b, c := draw(t).Under("A"), draw(t).Under("B"), draw(t).Under("C")
 			require.Equal(t, merge(merge(a, b), c), merge(a, merge(b, c)))
 		})
 	})
 	t.Run("merging changes neither", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
+		rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 			a, b := draw(t), draw(t)
 			wasA, wasB := a.Under(""), b.Under("")
 			_, _ = merge(a, b), merge(b, a)
@@ -123,7 +124,7 @@ func laws(t *testing.T, outward bool, closed hook.Answer, draw func(*rapid.T) ho
 		})
 	})
 	t.Run("owners", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
+		rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 			shared := draw(t)
 			inner := shared.Under("Guard")
 			outer := inner.Under("Core")
@@ -205,7 +206,7 @@ var (
 // winner checks which of several answers a merge reports: the most severe, among
 // equals the first, or the last if outward.
 func winner(t *testing.T, order rank, outward bool, draw func(*rapid.T) hook.Ruling) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		answers := rapid.SliceOfN(rapid.Custom(draw), 1, 6).Draw(t, "answers")
 		var merged hook.Ruling
 		best := -1
@@ -257,7 +258,7 @@ func TestNothingLiftsADeny(t *testing.T) {
 		k := d.Verdict().Kind
 		return k == hook.AnswerDeny || k == hook.AnswerStop
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		answers := rapid.SliceOfN(rapid.Custom(drawTool), 1, 6).Draw(t, "answers")
 		order := rapid.Permutation(answers).Draw(t, "another order")
 		var one, other hook.Ruling
@@ -273,7 +274,7 @@ func TestNothingLiftsADeny(t *testing.T) {
 }
 
 func TestGrantsIntersectBesideEveryAnswer(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		answers := rapid.SliceOfN(rapid.Custom(drawTool), 0, 6).Draw(t, "answers")
 		var merged hook.Ruling
 		var want hook.Grant
@@ -286,7 +287,7 @@ func TestGrantsIntersectBesideEveryAnswer(t *testing.T) {
 }
 
 func TestContextsAddUp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		answers := rapid.SliceOfN(rapid.Custom(drawOutcome), 0, 6).Draw(t, "answers")
 		var merged hook.Ruling
 		want := []string{}

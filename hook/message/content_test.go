@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 func drawJSON(t *rapid.T) message.JSON {
@@ -29,7 +30,7 @@ func drawBlock(t *rapid.T) message.Block {
 
 func TestMessageRoundTrip(t *testing.T) {
 	blocks := rapid.SliceOfN(rapid.Custom(drawBlock), 1, 3)
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		m := message.Message{
 			Role:    rapid.SampledFrom([]message.Role{message.RoleUser, message.RoleAssistant, message.RoleTool}).Draw(t, "role"),
 			Content: message.ListOf(blocks.Draw(t, "content")...),
@@ -161,7 +162,7 @@ func TestUsage(t *testing.T) {
 		n := rapid.Int64Range(0, 1<<40)
 		return message.Usage{Input: n.Draw(t, "in"), Output: n.Draw(t, "out"), CacheRead: n.Draw(t, "read"), CacheWrite: n.Draw(t, "write"), Reasoning: n.Draw(t, "think")}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		a, b := drawUsage(t), drawUsage(t)
 		require.Equal(t, a.Add(b), b.Add(a))
 		require.Equal(t, a, a.Add(message.Usage{}))

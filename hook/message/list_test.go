@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 func TestListCannotBeChangedByHolders(t *testing.T) {
@@ -81,7 +82,7 @@ func TestListEdges(t *testing.T) {
 }
 
 func TestListIsASlice(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		model := rapid.SliceOf(rapid.Int()).Draw(t, "model")
 		more := rapid.SliceOf(rapid.Int()).Draw(t, "more")
 		l := message.ListOf(model...).Append(more...)

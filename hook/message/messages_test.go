@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // everyMessage is one message of each form, and one with all fields.
@@ -53,7 +54,7 @@ func TestMessagesKeepEveryFieldOfAMessage(t *testing.T) {
 // that are copied each time: no list may ever change.
 func TestMessagesAreWhatSlicesAre(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		type pair struct {
 			l message.Messages
 			s []message.Message

@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 func allPoints() []hook.Point {
@@ -21,7 +22,7 @@ func allPoints() []hook.Point {
 }
 
 func TestPointSet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		a := rapid.SliceOfDistinct(rapid.SampledFrom(allPoints()), rapid.ID).Draw(t, "a")
 		b := rapid.SliceOfDistinct(rapid.SampledFrom(allPoints()), rapid.ID).Draw(t, "b")
 		union := point.Set(a...).With(point.Set(b...))

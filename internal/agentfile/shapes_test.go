@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/internal/agentfile"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // Files of the shapes that public collections of agents have are read: colons, quotes, examples and lists in values without quotes.
@@ -170,7 +171,7 @@ func TestTextOfPeopleIsRead(t *testing.T) {
 // However a line that denies a tool is written, and whatever is above it: it is never part of an agent that is there.
 func TestADenyingLineNeverGoesUnseen(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		pick := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
 		above := rapid.SliceOfN(rapid.SampledFrom([]string{
 			"name: a", "description: plain", "description: Use it: always", "description: Use it:", "<x>", "user: \"hi\"", "", "- one: two", "# a comment",

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // exchange is a part of a random history: a question, calls, their results, and
@@ -179,7 +180,7 @@ func TestAnyDamageIsMendedWithoutLoss(t *testing.T) {
 		t.Run(first, func(t *testing.T) {
 			t.Parallel()
 			noticed := 0
-			rapid.Check(t, func(t *rapid.T) {
+			rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 				w := newWorld(t)
 				done := []string{first}
 				for range rapid.IntRange(0, 4).Draw(t, "more damages") {

@@ -20,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
 )
 
@@ -376,7 +377,7 @@ func TestRulesAgainstAnOracle(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	n := 0
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		n++
 		dir := filepath.Join(root, fmt.Sprint(n))
 		project := filepath.Join(dir, "project")

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/point"
 	. "github.com/grapnel-go/grapnel/internal/test/differential"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // deed is what a member does at a point.
@@ -66,7 +67,7 @@ func TestPoliciesAlike(t *testing.T) {
 	for p := range point.All() {
 		points = append(points, p)
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(rt *rapid.T) {
 		var deeds []deed
 		say := map[string]int{}
 		for _, name := range members {

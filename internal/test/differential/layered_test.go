@@ -9,12 +9,13 @@ import (
 
 	"github.com/grapnel-go/grapnel/composite"
 	. "github.com/grapnel-go/grapnel/internal/test/differential"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // A composite in which members are turned off answers every program as one in which
 // their fields are nil, whichever form it has and whether it is recorded.
 func TestOffIsAsNil(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(rt *rapid.T) {
 		s := drawScript(rt, "")
 		off := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"First", "Core", "Core.Guard", "Core.Notes", "Users", "Front", "Plain.Guard",
 			"Quiet", "Run", "Any", "Extra"}), 1, 4, rapid.ID[string]).Draw(rt, "off")

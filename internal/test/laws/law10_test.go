@@ -8,13 +8,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/laws"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -319,7 +319,7 @@ func (f *family) check(t *testing.T, c *cast, h hook.Hook) error {
 
 func TestLaw10HooksFollowDelegation(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
+	seed := needs.Seed(t)
 	r, casts, seen := rand.New(rand.NewPCG(seed, 10)), newCasts(t), map[string]int{}
 	want := []string{"completed at 0", "token_limit at 0", "work denied at 0 true"}
 	for depth := 1; depth < 4; depth++ {

@@ -20,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/differential"
 	"github.com/grapnel-go/grapnel/internal/test/laws"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -353,7 +354,7 @@ var afterEnds = []string{
 // and clients do what they may.
 func TestLaw5EveryAfterRunsExactlyOnce(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
+	seed := needs.Seed(t)
 	r, casts, seen := rand.New(rand.NewPCG(seed, 5)), newCasts(t), map[string]int{}
 	for round := 0; !enough(round, seen, afterEnds); round += inRow {
 		x := drawRun(r)

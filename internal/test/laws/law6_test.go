@@ -20,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/laws"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -396,7 +397,7 @@ func playWork(t *testing.T, c *cast, h hook.Hook, days []*workday) {
 
 func TestLaw6GatesOneByOneCallsAtOnceResultsInOrder(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
+	seed := needs.Seed(t)
 	r, casts, pairs := rand.New(rand.NewPCG(seed, 6)), newCasts(t), map[string]int{}
 	var want []string
 	for _, one := range fates {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/laws"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -405,7 +405,7 @@ var bargains = []string{
 
 func TestLaw7WhatIsApprovedRunsAndIsStored(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
+	seed := needs.Seed(t)
 	r, casts, seen := rand.New(rand.NewPCG(seed, 7)), newCasts(t), map[string]int{}
 	for round := 0; !enough(round, seen, bargains); round += inRow {
 		names := drawSet(r).names

@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/laws"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -275,7 +276,7 @@ func (m *market) owned(s *stage) error {
 
 func TestLaw8EveryToolHasOneOwner(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
+	seed := needs.Seed(t)
 	r, b, seen := rand.New(rand.NewPCG(seed, 8)), newBazaar(t), map[string]int{}
 	twin := b.generated.Recorded(nil)
 	want := []string{"D, K", "D, P", "D, Q", "D, Extra[0]", "D, Extra[1]", "K, Extra[0]", "P, Extra[1]", "Q, Extra[0]", "Q, Extra[1]", "Extra[0], Extra[1]"}

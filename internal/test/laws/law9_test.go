@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/laws"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider/script"
 )
@@ -269,7 +269,7 @@ func kind(list []string) string {
 
 func TestLaw9WhatIsAdvertisedIsWhatIsEnforced(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
+	seed := needs.Seed(t)
 	r, casts, seen := rand.New(rand.NewPCG(seed, 9)), newCasts(t), map[string]int{}
 	kinds := []string{"nil", "empty", "some"}
 	want := []string{"unknown true"}

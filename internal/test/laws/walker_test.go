@@ -45,7 +45,7 @@ var share = flag.Int("laws.share", 10, "make one in so many of the mistakes in t
 
 // TestLawsJudgeTheWalk: the laws fail for every mistake in the walk.
 func TestLawsJudgeTheWalk(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	var found atomic.Int64
 	t.Cleanup(func() { t.Logf("FIGURE bad.mistakes=%d mistakes in the walk", found.Load()) })
 	for i, m := range mistakes {

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/schemas"
 )
 
@@ -121,7 +122,7 @@ func empty(v reflect.Value) {
 // What generated code writes is what encoding/json writes, byte for byte, and fails where it fails, in the same words.
 func TestWrittenIsWhatEncodingJSONWrites(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		w := arbitrary().Draw(t, "writer")
 		compareWritten(t, &w)
 	})

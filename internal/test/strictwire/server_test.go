@@ -16,6 +16,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/history"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -280,7 +281,7 @@ func TestRepairedHistoriesPassAndDamagedOnesDoNot(t *testing.T) {
 func TestAnyRepairedHistoryPasses(t *testing.T) {
 	t.Parallel()
 	damaged, refused := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		pick := func(what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
 		id := func() string { return pick("id", "", "1", "2", "3", "call_repaired_1", "call_repaired_2", "a:b") }
 		tool := func() string { return pick("tool", "read", "grep", "", "a b") }

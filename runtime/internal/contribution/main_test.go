@@ -133,10 +133,10 @@ func silent(t interface{ Errorf(string, ...any) }, ds []hook.Diagnostic) {
 
 func chars(s string) int { return utf8.RuneCountInString(s) }
 
-// shuffled is the items in the order of a map.
+// shuffled is the items in another order.
 func shuffled[T any](items []T) []T {
 	out := make([]T, 0, len(items))
-	for _, i := range rand.Perm(len(items)) {
+	for _, i := range rand.New(rand.NewPCG(1, uint64(len(items)))).Perm(len(items)) {
 		out = append(out, items[i])
 	}
 	return out

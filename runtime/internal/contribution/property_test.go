@@ -9,11 +9,12 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/internal/contribution"
 )
 
 func TestBudgetsAreNeverPassed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		b := drawBudget(t)
 		full := b.Filled()
 		c := contribution.MergeContext(drawBlocks("blocks", t), drawBlocks("refined", t), b)
@@ -40,7 +41,7 @@ func TestBudgetsAreNeverPassed(t *testing.T) {
 }
 
 func TestMergingTwiceChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		b := drawBudget(t)
 		c := contribution.MergeContext(drawBlocks("blocks", t), drawBlocks("refined", t), b)
 		again := contribution.MergeContext(c.Blocks, nil, b)
@@ -63,7 +64,7 @@ func TestMergingTwiceChangesNothing(t *testing.T) {
 }
 
 func TestDiagnosticsHoldNoValues(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		b := drawBudget(t)
 		silent(t, contribution.MergePolicies(drawPolicies(t)).Diagnostics)
 		silent(t, contribution.MergeContext(drawBlocks("blocks", t), drawBlocks("refined", t), b).Diagnostics)
@@ -75,7 +76,7 @@ func TestDiagnosticsHoldNoValues(t *testing.T) {
 // Where weights differ, the order in which members were asked makes no difference,
 // and nothing hangs on the order of a map.
 func TestTheSameContributionsGiveTheSameBytes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		b := drawBudget(t)
 		policies, blocks, sections, changes := drawPolicies(t), drawBlocks("blocks", t), drawSections(t), drawChanges(t)
 		for i := range policies {

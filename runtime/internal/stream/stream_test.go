@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/internal/stream"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -163,7 +164,7 @@ func (c *client) take(item stream.Item) {
 // in the end it has what was kept, each event once and in order, and no more.
 func TestADurableReaderHasEveryKeptEventOnce(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		recent := rapid.IntRange(0, 8).Draw(t, "recent")
 		w := &teller{epoch: 1}
 		w.open(recent, true)
@@ -208,7 +209,7 @@ func TestADurableReaderHasEveryKeptEventOnce(t *testing.T) {
 // of the process that is there, whatever came before.
 func TestAReaderAccounts(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(needs.Seeded(t), func(t *rapid.T) {
 		recent := rapid.IntRange(1, 8).Draw(t, "recent")
 		w := &teller{epoch: 1}
 		w.open(recent, false)

@@ -23,6 +23,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -172,6 +173,7 @@ const bombVariable = "GRAPNEL_BOMB"
 // TestBombs: each bomb goes off in a process of its own. The turn ends as it should,
 // and the process never takes more than its cap.
 func TestBombs(t *testing.T) {
+	needs.Proof(t)
 	if name := os.Getenv(bombVariable); name != "" {
 		bombs[name].run(t)
 		return

@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -93,6 +94,7 @@ func (a *account) readAll(t *testing.T, r *runtime.Reader) {
 // afterwards everybody knows exactly what it has missed; where events are kept
 // nobody has missed any that is.
 func TestASlowSubscriberSlowsNobody(t *testing.T) {
+	needs.Proof(t)
 	for name, kept := range map[string]bool{"kept": true, "volatile": false} {
 		t.Run(name, func(t *testing.T) {
 			st := mem.New(&mem.Options{Journal: kept})

@@ -153,7 +153,7 @@ func (r *reader) follow(ctx context.Context, c *client.Client, until *atomic.Uin
 // TestLoad: many readers follow many conversations, all of which run turns at once, in a daemon of its own. Every reader gets every event
 // that is kept, once and in order, and the memory of the daemon is bounded.
 func TestLoad(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	b := newBusy(t)
 	ids := b.conversations(*loadTurns)
 	ends := make([]atomic.Uint64, len(ids))
@@ -242,7 +242,7 @@ func (b *busy) stall(id string) net.Conn {
 
 // TestStalledReaders: of a hundred readers twenty read nothing. The turns take as long as with eighty and none that stalls.
 func TestStalledReaders(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	b := newBusy(t)
 	id := b.conversations(1)[0]
 	ctx, cancel := context.WithCancel(t.Context())

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/screen"
 	"github.com/grapnel-go/grapnel/internal/term"
 	"github.com/grapnel-go/grapnel/internal/term/edit"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/tty"
 )
 
@@ -166,6 +167,7 @@ func (w *typist) written(t *testing.T, pattern string) int {
 // TestWhatWasTypedBeforeAQuestionIsNoAnswer: in run, ask and chat, with cooked and
 // raw terminals.
 func TestWhatWasTypedBeforeAQuestionIsNoAnswer(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	for name, start := range map[string]func(t *testing.T, prompt string) (*typist, string){
 		"run": func(t *testing.T, prompt string) (*typist, string) {
@@ -205,6 +207,7 @@ func TestWhatWasTypedBeforeAQuestionIsNoAnswer(t *testing.T) {
 // TestTheBadVariantIsFound: who does not forget what was typed runs calls that
 // nobody has seen.
 func TestTheVariantThatTakesWhatWasTypedIsFound(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	w := programAt(t, typistPlace(t), "grapnel-hasty", "run", "--model", "script:typed.yaml", "early")
 	found := w.early(t, "\n")

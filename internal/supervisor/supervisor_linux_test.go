@@ -394,6 +394,7 @@ func survivors(t *testing.T, play string) int {
 }
 
 func TestAKilledProgramLeavesNoProcess(t *testing.T) {
+	needs.Proof(t)
 	rounds := *kills
 	left := 0
 	for range rounds {
@@ -405,6 +406,7 @@ func TestAKilledProgramLeavesNoProcess(t *testing.T) {
 }
 
 func TestKilledProgramsFindWhoStartsDirectly(t *testing.T) {
+	needs.Proof(t)
 	left := survivors(t, "direct")
 	assert.NotZero(t, left)
 	t.Logf("FIGURE bad.direct=%d processes left", left)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -103,6 +104,7 @@ func (r *race) turn(t *testing.T, n int) {
 // While somebody swaps a directory and a file for links that lead out, no tool gets there. The naive way, to check and then to open, is
 // raced beside it: it leaks, so the race is one.
 func TestRacingOpens(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	r := newRace(t)
 	fill(t, r.out, map[string]string{"only-outside": secret})

@@ -63,6 +63,7 @@ func repository(t *testing.T) string {
 // TestConfinedMutants: no line that loses something in a repository runs unasked in a sandbox, whatever stands around the command, if the
 // line has its words.
 func TestConfinedMutants(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	needs.Program(t, "bash")
 	needs.Program(t, "git")

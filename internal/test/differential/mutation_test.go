@@ -47,7 +47,7 @@ var mutations = []mutation{
 // Every mistake in the table is seen by the differential test: the mutants are built into the test binary beside Welded, and
 // each of them fails the comparison that Welded passes.
 func TestMutantsAreKilled(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	require.GreaterOrEqual(t, len(mutations), 18)
 	for i, killed := range mutants.Killed(t, len(mutations), mutated(t), trial, "-rapid.checks=400") {
 		m := mutations[i]

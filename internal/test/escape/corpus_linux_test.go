@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 var rows = flag.Int("escape.rows", 32, "of so many rows of the corpus of commands one is run; with -short of four times as many")
@@ -63,6 +65,7 @@ func (w *World) outside(t *testing.T) string {
 // TestTheCorpusInTheSandbox: every command of the corpus runs for three seconds in the mode project; files outside, sockets and processes
 // are the same before and after.
 func TestTheCorpusInTheSandbox(t *testing.T) {
+	needs.Time(t)
 	for name, id := range users() {
 		t.Run(name, func(t *testing.T) {
 			m := prepared(t, id)

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -92,6 +93,7 @@ func (g *registrar) AfterTurn(_ context.Context, t *hook.Turn, _ hook.TurnOutcom
 // theirs run: each is unregistered as often as registered, never within a turn,
 // and nothing is left behind.
 func TestAgentsComeAndGoDuringTurns(t *testing.T) {
+	needs.Proof(t)
 	const names = 4
 	g := &registrar{in: map[*hook.AgentConfig]int{}}
 	rt := runtime.New(g, provider.Func(answers), nil)

@@ -22,6 +22,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -503,6 +504,7 @@ func inBubble(t *testing.T, c crash, disk func(*testing.T) keeper, wrap func(sto
 // left is the same history as without the second death, with everything in it that
 // was done.
 func TestCrashAfterEveryJournalStep(t *testing.T) {
+	needs.Time(t)
 	steps, crashes := atomic.Int64{}, atomic.Int64{}
 	t.Run("mem", func(t *testing.T) {
 		for _, s := range scenarios {

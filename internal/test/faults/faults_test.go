@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // occur are the faults that have to have occurred, whatever the number of turns.
@@ -52,6 +54,7 @@ func (c *counts) missing() (out []string) {
 // that has happened is lost, nothing is there twice, everything that begins ends,
 // and whatever is sent to a model keeps the rules of the strictest servers.
 func TestFaultInjectedTurns(t *testing.T) {
+	needs.Proof(t)
 	n, total := &counts{}, atomic.Int64{}
 	requests, calls := atomic.Int64{}, atomic.Int64{}
 	t.Run("play", func(t *testing.T) {

@@ -117,6 +117,7 @@ func TestScenarios(t *testing.T) {
 
 // A benign run in which a person says yes ends as it should: the guard blocks nothing for good.
 func TestTwinsWithAPerson(t *testing.T) {
+	needs.Time(t)
 	twins, done := 0, 0
 	for _, s := range chosen(t, *every) {
 		t.Run(s.Name, func(t *testing.T) {
@@ -137,6 +138,7 @@ func TestTwinsWithAPerson(t *testing.T) {
 
 // The gate finds a program without the guard, and one whose guard knows no secrets.
 func TestTheGateFindsWhoHasNoGuard(t *testing.T) {
+	needs.Proof(t)
 	for name, bad := range map[string]struct {
 		section string
 		every   int

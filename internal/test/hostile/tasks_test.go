@@ -15,6 +15,7 @@ import (
 
 // Ten tasks of a day, played with the defaults and with the ordinary rules of a developer: how often the person is asked.
 func TestQuestionsOfTenTasks(t *testing.T) {
+	needs.Proof(t)
 	needs.Program(t, "git")
 	tasks := scenarios(t, "tasks.yaml")
 	assert.Len(t, tasks, 10)

@@ -27,6 +27,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -196,6 +197,7 @@ func doubled(t *testing.T, ledger string) (n int) {
 // TestKills is the gate: nothing that the program said it had done is lost, and
 // nothing is done twice.
 func TestKills(t *testing.T) {
+	needs.Proof(t)
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(*seed, 0))
 	w := &told{results: map[string]string{}}
@@ -299,6 +301,7 @@ func histogram(at map[hook.EventKind]int) string {
 // TestTheGateCatchesWhatIsBad: programs that acknowledge too early, or forget what they
 // were about to do or how a turn was about to end, do not pass.
 func TestTheGateCatchesWhatIsBad(t *testing.T) {
+	needs.Proof(t)
 	for variant, figure := range map[string]string{
 		lateCommit: "bad.late-commit", noJournal: "bad.no-journal", earlyStart: "bad.early-start", halfIsWhole: "bad.half-is-whole", jobsApart: "bad.jobs-apart",
 	} {

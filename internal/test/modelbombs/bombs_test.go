@@ -21,6 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -155,6 +156,7 @@ func (b bomb) exceeds(r report) string {
 // multiples of what is kept, the turn says which limit was exceeded, nothing of a reply
 // that was cut is kept, and none of its calls runs.
 func TestModelBombs(t *testing.T) {
+	needs.Proof(t)
 	for _, b := range bombs {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
@@ -178,6 +180,7 @@ func TestModelBombs(t *testing.T) {
 // TestTheBoundsFindRepliesThatNothingBounds: they would let nothing pass that takes
 // what it wants.
 func TestTheBoundsFindRepliesThatNothingBounds(t *testing.T) {
+	needs.Proof(t)
 	found := 0
 	for _, b := range bad {
 		r := b.explode(t)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/node"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -201,6 +202,7 @@ func band(n int, p float64) (low, high int) {
 // A turn of two model calls, of which each request may fail, is complete unless one of the
 // calls fails five times in a row. It is read from the relay what failed.
 func TestTurnsSurviveDrawnFaults(t *testing.T) {
+	needs.Proof(t)
 	url := aimock(t)
 	figure(t, "seed", *seedFlag, "of the relay")
 	all := []string{drop, malformed, disconnect, rateLimit}
@@ -256,6 +258,7 @@ func (twice) WrapTool(ctx context.Context, _ *hook.ToolCall, next hook.ToolNext)
 // The same rules find who does not ask again, who takes a part for the whole, who runs a
 // tool twice, and who puts two parts together.
 func TestDrawnFaultsFindWhoLosesTurns(t *testing.T) {
+	needs.Proof(t)
 	url := aimock(t)
 	for _, bad := range []struct {
 		name, says string

@@ -18,6 +18,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/subsystems/fallback"
 )
@@ -283,6 +284,7 @@ func (endless) OnModelError(context.Context, *hook.Step, message.ModelFailure) (
 // The same rules find who takes a part for the whole, who runs a tool with a part of its
 // arguments, who does not wait as the server asks, and who does not stop asking.
 func TestEveryKindOfFaultFindsWhoBreaksTheRules(t *testing.T) {
+	needs.Proof(t)
 	const seeds = 10
 	for _, bad := range []struct {
 		name, says string

@@ -20,7 +20,7 @@ import (
 
 // What an agent was told is remembered survives as well.
 func TestPowerCutsOfMemories(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	rec := recordMemories(t)
 	got := rec.cut(t, 0, len(rec.trace), atLeast(short.bad, 10))
 	figure(t, "memories-writes", rec.promises, "acknowledged")

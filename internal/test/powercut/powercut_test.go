@@ -179,7 +179,7 @@ func (o outcome) figures(t *testing.T, prefix string) {
 }
 
 func TestPowerCuts(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	rec := record(t, nil, false)
 	checkpoints, again := rec.checkpoints()
 	require.Positive(t, again, "the log was never begun again: the trace is too short to show anything about a checkpoint")
@@ -217,7 +217,7 @@ func atLeast(short, part int) int { return max(short, *cutsFlag/part) }
 // A disk or a store that does what it must not has to be found out by the same
 // cuts.
 func TestPowerCutsFindWhoLoses(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	n := atLeast(short.bad, 20)
 	t.Run("no sync", func(t *testing.T) {
 		rec := record(t, &powercut.Options{Swallow: func(string) bool { return true }}, false)

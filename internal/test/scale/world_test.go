@@ -331,6 +331,6 @@ func figure(t testing.TB, name string, value any, unit string) {
 
 func needsAll(t testing.TB) {
 	t.Helper()
-	needs.Time(t)
+	needs.Proof(t)
 	pgtest.Programs(t)
 }

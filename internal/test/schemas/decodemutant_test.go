@@ -46,7 +46,7 @@ var misreadings = []misreading{
 
 // Every mistake in the table is seen by the judge of schemas: each mutant fails the comparison that the originals pass.
 func TestMisreadingsAreKilled(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	t.Parallel()
 	for i, killed := range mutants.Killed(t, len(misreadings), misread(t), readingTrial) {
 		m := misreadings[i]

@@ -17,6 +17,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
 )
@@ -156,6 +157,7 @@ func versions(t *testing.T, path string) (out [appenders]int64) {
 }
 
 func TestAKillLosesNothingThatWasAcknowledged(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	lost, acknowledged, worst := afterKills(t, *kills)
 	t.Logf("FIGURE kills=%d", *kills)
@@ -166,6 +168,7 @@ func TestAKillLosesNothingThatWasAcknowledged(t *testing.T) {
 }
 
 func TestKillsFindWhoAcknowledgesTooEarly(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	lost, _, _ := afterKills(t, max(5, *kills/20), appenderEarly+"=1")
 	t.Logf("FIGURE bad.late-commit=%d acknowledged writes lost", lost)

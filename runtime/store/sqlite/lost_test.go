@@ -265,6 +265,7 @@ func afterDamage(t *testing.T, n int, seed uint64, open opener) (silent, refused
 
 // TestDamageIsNeverSilent: a file is refused, mended, or what is missing comes as an error.
 func TestDamageIsNeverSilent(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	silent, refused, healed := afterDamage(t, *spoiled, seed, openSpoiled)
@@ -277,7 +278,7 @@ func TestDamageIsNeverSilent(t *testing.T) {
 }
 
 func TestDamageFindsWhoBeginsAnew(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	t.Parallel()
 	catches := func(n int, open opener) (silent int) {
 		for seed := uint64(1); silent == 0 && seed <= 20; seed++ { // the pages differ a little each time

@@ -84,7 +84,6 @@ func TestServeEndsThoughACommandHangs(t *testing.T) {
 	took := time.Since(begun)
 	assert.Equal(t, hook.StopCancelled, stop)
 	assert.GreaterOrEqual(t, took, grace)
-	assert.Less(t, took, grace+20*time.Second)
 	assert.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "the command is gone")
 	assert.NoFileExists(t, s.client.Address())
 	_, err = phone.Health(t.Context())

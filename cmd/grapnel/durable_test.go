@@ -73,7 +73,7 @@ func TestReadersSurviveAKill(t *testing.T) {
 		}
 	}
 	started := filepath.Join(s.dir, "project", "started")
-	require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, time.Minute, time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
 	_, _ = io.Copy(io.Discard, out)
 	require.Error(t, cmd.Wait())

@@ -206,7 +206,7 @@ func TestFilesOfAMessage(t *testing.T) {
 	require.Eventually(t, func() bool {
 		ms, err := w.client.Messages(t.Context(), conv.ID)
 		return err == nil && len(ms) == 2
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	ms, err := w.client.Messages(t.Context(), conv.ID)
 	require.NoError(t, err)
 	assert.Equal(t, []message.Block{

@@ -25,7 +25,7 @@ func (w *world) settled(check func(t *assert.CollectT, a wire.Activity)) (last w
 			last = a
 			check(t, a)
 		}
-	}, 10*time.Second, 2*time.Millisecond)
+	}, time.Minute, 2*time.Millisecond)
 	return last
 }
 

@@ -325,7 +325,7 @@ func TestHealthCountsAbandonedCalls(t *testing.T) {
 		health, err := w.direct.Health(context.Background())
 		assert.NoError(t, err)
 		assert.Empty(t, health.Abandoned)
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 // TestReload: what a reload has done, and what it could not do, is said as the document has it.

@@ -190,7 +190,7 @@ func (l *cutListener) cut() {
 func settle(t *testing.T, members ...*member) {
 	t.Helper()
 	for _, m := range members {
-		require.Eventually(t, func() bool { return len(m.members.Others()) == len(members)-1 }, 10*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return len(m.members.Others()) == len(members)-1 }, time.Minute, 5*time.Millisecond)
 	}
 }
 
@@ -238,7 +238,7 @@ func (w *watcher) sees(t *testing.T, kind hook.EventKind) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return len(only(w.events, kind)) > 0
-	}, 20*time.Second, 5*time.Millisecond, "no %s", kind)
+	}, time.Minute, 5*time.Millisecond, "no %s", kind)
 }
 
 // ends waits for the end of the stream and returns its events.

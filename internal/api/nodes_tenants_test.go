@@ -54,7 +54,7 @@ func TestTenantsOfNodes(t *testing.T) {
 	require.Eventually(t, func() bool {
 		asks, err = alice.Asks(ctx, "")
 		return err == nil && len(asks) == 1
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	theirs, err := user.Asks(ctx, "")
 	require.NoError(t, err)
 	assert.Empty(t, theirs)

@@ -89,7 +89,7 @@ func TestAnyNodeServes(t *testing.T) {
 // idle waits until no turn runs in the process.
 func idle(t *testing.T, m *member) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(m.rt.Running()) == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(m.rt.Running()) == 0 }, time.Minute, time.Millisecond)
 }
 
 // TestAnyNodeAnswers: what a turn of one node asks is listed and answered at another.
@@ -106,7 +106,7 @@ func TestAnyNodeAnswers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		asks, err = b.client.Asks(ctx, "")
 		return err == nil && len(asks) == 1
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	assert.Equal(t, wire.CodeNotFound, client.CodeOf(b.client.Answer(ctx, "nobody", wire.Answer{Answer: wire.AnswerApprove})))
 	running, err := b.client.Turns(ctx, conv.ID, "", 1)
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestAnyNodeAnswers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		open, err = b.client.Inquiries(ctx, conv.ID)
 		return err == nil && len(open) == 1
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	all, err := b.client.Conversations(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, 1, all[0].Inquiries)
@@ -147,7 +147,7 @@ func TestAnyNodeAnswers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		calls, err = a.client.Calls(ctx, conv.ID)
 		return err == nil && len(calls) == 1
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	assert.Len(t, b.rt.Running(), 1, "nobody held it, and b has the project")
 	require.NoError(t, a.client.AnswerCall(ctx, conv.ID, calls[0].ID, wire.CallResult{Text: "done"}))
 	idle(t, b)
@@ -180,7 +180,7 @@ func TestTheClientDoesNotNotice(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err = d.client.Resume(ctx, conv.ID)
 		return err == nil
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	events := first.ends(t)
 	a.end() // it cannot store the end of its turn
 	missed, twice := c.wrong(conv.ID, events)
@@ -268,7 +268,7 @@ func TestAStreamOfAMessageOutlivesItsNode(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := d.client.Resume(t.Context(), conv.ID)
 		return err == nil
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	select {
 	case text := <-body:
 		assert.Contains(t, text, `"kind":"turn_start"`)
@@ -289,7 +289,7 @@ func TestALateNodeIsNotReady(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, body = a.probe("/readyz")
 		return status == http.StatusServiceUnavailable
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	assert.Equal(t, `{"status":"late"}`+"\n", body)
 }
 
@@ -323,7 +323,7 @@ func TestFromNodeToNode(t *testing.T) {
 		missed, twice := c.wrong(conv.ID, got)
 		assert.Empty(t, missed)
 		assert.Empty(t, twice)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		assert.Fail(t, "the stream of a has not all turns")
 	}
 	missed, twice := c.wrong(conv.ID, events)
@@ -373,7 +373,7 @@ func TestNobodyHasTheProject(t *testing.T) {
 	require.NoError(t, err)
 	<-a.box.held
 	a.kill()
-	require.Eventually(t, func() bool { return len(b.members.Others()) == 1 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.members.Others()) == 1 }, time.Minute, 5*time.Millisecond)
 
 	_, err = b.client.Resume(t.Context(), conv.ID)
 	assert.Equal(t, wire.CodeNoNode, client.CodeOf(err))
@@ -383,7 +383,7 @@ func TestNobodyHasTheProject(t *testing.T) {
 	select {
 	case text := <-waiting:
 		assert.Contains(t, text, `data: {"project":"/p"}`)
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		assert.Fail(t, "the stream does not say what the turn waits for")
 	}
 
@@ -477,7 +477,7 @@ func TestAnAgentThatWaitsHoldsUpNoTakeOver(t *testing.T) {
 	require.Eventually(t, func() bool {
 		rec, err := c.store.Find(t.Context(), id)
 		return err == nil && !rec.Journaled
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	m.server.TakeOver()
 	time.Sleep(50 * time.Millisecond)
 	assert.Empty(t, waits, "the turn that waits is not begun once more")

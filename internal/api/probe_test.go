@@ -88,7 +88,7 @@ func TestProbesOfADaemonThatEnds(t *testing.T) {
 	d.stop()
 	assert.EventuallyWithT(t, func(t *assert.CollectT) {
 		assert.Equal(t, http.StatusServiceUnavailable, d.status(request{method: "GET", path: "/readyz"}))
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	_, body := d.probe("/readyz")
 	assert.Equal(t, `{"status":"closing"}`+"\n", body)
 	assert.Equal(t, http.StatusOK, d.status(request{method: "GET", path: "/healthz"}))

@@ -123,7 +123,7 @@ func TestADaemonResumesTheTurnsOfItsOwnProjectOnly(t *testing.T) {
 	require.Eventually(t, func() bool {
 		rec, err := w.store.Conversation(t.Context(), recs["/mine"].Key)
 		return err == nil && !rec.Journaled
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	w.end()
 	for project, was := range recs {
 		rec, err := w.store.Conversation(t.Context(), was.Key)
@@ -154,7 +154,7 @@ func TestAnAdoptedTurnIsResumedOnlyIfAsked(t *testing.T) {
 	require.Eventually(t, func() bool {
 		rec, err := w.store.Conversation(ctx, recs["/mine"].Key)
 		return err == nil && !rec.Journaled
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	w.end()
 	assert.NotContains(t, logged.String(), recs[""].ID)
 	assert.Contains(t, logged.String(), "conversation "+recs["/mine"].ID+" of helper: the interrupted turn t/mine is resumed\n")

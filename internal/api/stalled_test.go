@@ -15,12 +15,14 @@ import (
 	"github.com/grapnel-go/grapnel/internal/api"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // TestStalledReadersShareABigAnswer: readers that take nothing cost next to nothing
 // beyond their connections, however much a model says: who follows the turn, and who
 // comes when it is over.
 func TestStalledReadersShareABigAnswer(t *testing.T) {
+	needs.Proof(t)
 	const readers, answer = 1000, 7 << 20
 	w := newWorld(t, &worldOptions{api: api.Options{Stall: time.Minute}})
 	conv := w.conversation("ann")

@@ -139,7 +139,7 @@ func TestNoFileOfConfigurationIsABomb(t *testing.T) {
 					} // a directory a.md is no file of an agent's
 					assert.Less(t, len(text), 2000, "%.300s", text)
 					assert.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(100), "MiB")
-				case <-time.After(20 * time.Second):
+				case <-time.After(time.Minute):
 					t.Fatal("it waits")
 				}
 			})

@@ -67,7 +67,7 @@ func TestWhatOneDaemonKeepsTheOtherHas(t *testing.T) {
 		_, err = a.Tokens().Revoke("phone")
 		require.NoError(t, err)
 		began := time.Now()
-		require.Eventually(t, func() bool { _, err = theirs.Caller(text); return err != nil }, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { _, err = theirs.Caller(text); return err != nil }, time.Minute, 10*time.Millisecond)
 		assert.ErrorContains(t, err, "was revoked on")
 		t.Logf("refused after %v", time.Since(began))
 
@@ -279,7 +279,7 @@ func TestADeletionReachesTheDisksOfOtherMachines(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err = theirs.Delete(t.Context(), retention.Subject{Kind: retention.Conversation, Name: conv.ID()}, false)
 		return err == nil
-	}, 20*time.Second, 50*time.Millisecond, "the other daemon may have to wait for the lease: %v", err)
+	}, time.Minute, 50*time.Millisecond, "the other daemon may have to wait for the lease: %v", err)
 	require.Contains(t, book(), conv.ID(), "that is another machine's disk")
 	require.NoError(t, mine.Resume(t.Context()))
 	assert.NotContains(t, book(), conv.ID())

@@ -43,7 +43,7 @@ func TestWhatAPersonIsToldOfACall(t *testing.T) {
 			asks, err = c.Asks(ctx, conv.ID)
 			require.NoError(t, err)
 			return len(asks) == 1
-		}, 20*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		said := strings.Join(asks[0].Sandbox, "\n")
 		if box.Level != "none" {
 			assert.Contains(t, said, "It could change: ")

@@ -75,7 +75,7 @@ func TestWhoMayNotApproveMakesNoAgentThatNeedsNoApproval(t *testing.T) {
 		now, err := c.Activity(t.Context())
 		require.NoError(t, err)
 		return len(asks) > 0 || len(now.Turns) == 0
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	assert.NoFileExists(t, filepath.Join(paths.Root, "ran.txt"), "turn %s ran a command that nobody has approved", turn.ID)
 	_, err = c.Cancel(t.Context(), conv.ID)
 	require.NoError(t, err)

@@ -67,7 +67,7 @@ func seesServers(t *testing.T, c *client.Client) {
 		require.Len(t, all, 1)
 		got = all[0]
 		return got.State == "lost"
-	}, 20*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	assert.Equal(t, "broken", got.Name)
 	assert.Equal(t, "stdio", got.Transport)
 	assert.True(t, got.Shared)
@@ -88,7 +88,7 @@ func changesMemories(t *testing.T, c *client.Client) {
 		require.NoError(t, err)
 		return got.Memories
 	}
-	require.Eventually(t, func() bool { return len(list()) == 1 }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(list()) == 1 }, time.Minute, 20*time.Millisecond)
 	was := list()[0]
 	assert.Equal(t, "Our berth is number four.", was.Content)
 	assert.Equal(t, "agent helper", was.Of)

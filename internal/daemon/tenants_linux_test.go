@@ -362,5 +362,5 @@ func TestAnInterruptedTurnOfAnOwnerGoesOn(t *testing.T) {
 		all, err := st.List(t.Context())
 		require.NoError(t, err)
 		return len(all) == 1 && !all[0].Journaled && all[0].Turns == 1
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }

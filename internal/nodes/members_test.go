@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/grapnel-go/grapnel/internal/nodes"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -345,6 +346,7 @@ func TestAnOlderAnswerReplacesNoNewerOne(t *testing.T) {
 
 // TestALookAtManyNodes: with twenty thousand nodes it takes a moment, so that it delays no beat.
 func TestALookAtManyNodes(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	p := mem.New(nil)
 	for i := range 20_000 {

@@ -30,7 +30,7 @@ const stopTTL = 3 * time.Second
 // The process is this test again; see member.
 func TestStopped(t *testing.T) {
 	t.Parallel()
-	needs.Time(t)
+	needs.Proof(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStoppedMember$", "-test.v")
 	cmd.Env = append(os.Environ(), "GRAPNEL_TEST_MEMBER=1")
 	out, err := cmd.StdoutPipe()

@@ -138,19 +138,32 @@ func TestATransactionThatIsCutOffHoldsOthersUpForSeconds(t *testing.T) {
 // A machine that only paused loses its transaction, and begins it again.
 func TestATransactionThatPausesBeginsAgain(t *testing.T) {
 	t.Parallel()
-	db := open(t, migrated.Database(t), &pgdb.Options{Patience: time.Minute})
+	dsn := migrated.Database(t)
+	db, other := open(t, dsn, &pgdb.Options{Patience: time.Minute}), open(t, dsn, nil)
 	calls := 0
 	require.NoError(t, db.Write(t.Context(), func(tx pgdb.Tx) error {
 		if calls++; calls == 1 {
+			var pid int
+			require.NoError(t, tx.QueryRow(t.Context(), `SELECT pg_backend_pid()`).Scan(&pid))
 			_, err := tx.Exec(t.Context(), `SET LOCAL idle_in_transaction_session_timeout = '10ms'`) // instead of the real pause
 			require.NoError(t, err)
-			time.Sleep(500 * time.Millisecond)
+			require.Eventually(t, func() bool { return ended(t, other, pid) }, time.Minute, 10*time.Millisecond)
 		}
 		_, err := tx.Exec(t.Context(), `INSERT INTO note (id) VALUES (1)`)
 		return err
 	}))
 	assert.Equal(t, 2, calls)
 	assert.Equal(t, 1, count(t, db, "true"))
+}
+
+// ended reports whether the server has ended the process of a connection.
+func ended(t *testing.T, db *pgdb.DB, pid int) bool {
+	t.Helper()
+	var n int
+	require.NoError(t, db.Read(t.Context(), func(q pgdb.Queryer) error {
+		return q.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE pid = $1`, pid).Scan(&n)
+	}))
+	return n == 0
 }
 
 // Nobody waits for a lock for ever, however lively its holder is.

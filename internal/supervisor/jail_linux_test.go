@@ -143,7 +143,7 @@ func TestTheProcessThatWaits(t *testing.T) {
 	}
 	run(whole(t.TempDir()))
 	for range 30 {
-		require.Eventually(t, func() bool { return len(waiting(t)) > 0 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(waiting(t)) > 0 }, time.Minute, time.Millisecond)
 		for _, pid := range waiting(t) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -152,7 +152,7 @@ func TestTheProcessThatWaits(t *testing.T) {
 	run(&jail.Spec{Unlocked: true})
 	run(whole(t.TempDir()))
 	require.NoError(t, s.Close())
-	require.Eventually(t, func() bool { return len(waiting(t)) == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(waiting(t)) == 0 }, time.Minute, time.Millisecond)
 }
 
 // A process in a jail ends with it, however it was started.

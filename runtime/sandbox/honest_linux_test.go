@@ -101,7 +101,7 @@ func TestManyRepositoriesDoNotStopCommands(t *testing.T) {
 // TestManyDirectoriesDoNotStopCommands: what a command removes does not make it wait.
 func TestManyDirectoriesDoNotStopCommands(t *testing.T) {
 	t.Parallel()
-	needs.Time(t)
+	needs.Proof(t)
 	p := newPlace(t)
 	p.run(t, sandbox.Grant{}, `mkdir -p {d,e}/{1..60}/{1..100}`)
 	begin := time.Now()

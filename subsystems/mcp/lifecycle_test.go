@@ -55,10 +55,8 @@ func TestKillCyclesLeaveNothingBehind(t *testing.T) {
 			})
 		}
 		eventually(t, "calls are in flight", func() bool { return count(m.Status()[0].Stderr, "slow begins") == 4 })
-		began := time.Now()
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 		wg.Wait()
-		assert.Less(t, time.Since(began), time.Second)
 		eventually(t, "the loss is noticed", func() bool { return m.Status()[0].State == mcp.StateLost })
 		assert.True(t, gone(pid), "the process is reaped")
 	}
@@ -102,9 +100,7 @@ func TestCloseEndsTheWholeGroup(t *testing.T) {
 			m := newMCP(t, &mcp.Options{StopGrace: tt.grace}, s)
 			build(t, m, "")
 			require.Equal(t, mcp.StateConnected, m.Status()[0].State)
-			began := time.Now()
 			require.NoError(t, m.OnClose(t.Context()))
-			assert.Less(t, time.Since(began), 10*time.Second)
 			pid, err := strconv.Atoi(starts(t, file)[0])
 			require.NoError(t, err)
 			eventually(t, "the group is gone", func() bool { return syscall.Kill(-pid, 0) == syscall.ESRCH })
@@ -114,13 +110,11 @@ func TestCloseEndsTheWholeGroup(t *testing.T) {
 
 func TestCloseWithoutTime(t *testing.T) {
 	t.Parallel()
-	m := newMCP(t, &mcp.Options{StopGrace: time.Minute}, testServer(t, "srv", "stubborn"), testServer(t, "never", "tools"))
+	m := newMCP(t, &mcp.Options{StopGrace: time.Hour}, testServer(t, "srv", "stubborn"), testServer(t, "never", "tools")) // killed at once
 	build(t, m, `{"servers":["srv"]}`)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	began := time.Now()
 	require.NoError(t, m.OnClose(ctx))
-	assert.Less(t, time.Since(began), 30*time.Second, "killed at once, not after the grace")
 }
 
 func TestCloseWhileAServerIsStarted(t *testing.T) {

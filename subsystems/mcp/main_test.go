@@ -47,7 +47,7 @@ func serve(mode string) int {
 		fmt.Fprintln(os.Stderr, "no licence")
 		return 3
 	case "hang":
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute)
 	case "late":
 		for ; ; time.Sleep(5 * time.Millisecond) {
 			if _, err := os.Stat(os.Getenv(envGate)); err == nil {
@@ -74,7 +74,7 @@ func serve(mode string) int {
 	case "stubborn": // hears neither the end of its input nor SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		serveTools()
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute)
 	case "parent": // leaves a child behind that holds all pipes
 		child := exec.Command("sleep", "60")
 		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -167,7 +167,7 @@ func serveRaw(mode string) int {
 		case "tools/list":
 			reply(req.ID, `{"tools":`+string(list)+`}`)
 			if mode == "deaf" {
-				time.Sleep(time.Minute)
+				time.Sleep(10 * time.Minute)
 			}
 		case "tools/call":
 			if mode == "garbage" {

@@ -91,7 +91,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 	missing := mcp.Server{Name: "missing", Command: "no-such-program-anywhere"}
 	remote := mcp.Server{Name: "remote", Refused: "the transport sse is not supported"}
 	process, place := &recorder{}, &recorder{}
-	m := newMCP(t, &mcp.Options{ConnectTimeout: 3 * time.Second}, exits, hangs, missing, remote, testServer(t, "ok", "tools"))
+	m := newMCP(t, &mcp.Options{ConnectTimeout: 10 * time.Second}, exits, hangs, missing, remote, testServer(t, "ok", "tools"))
 	require.NoError(t, m.OnOpen(t.Context(), process))
 	cfg, err := m.OnBuildAgent(t.Context(), agent("").WithHost(place))
 	require.NoError(t, err, "an agent is built without the tools of servers that are not there")
@@ -99,7 +99,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 	assert.Contains(t, names(m), "mcp__ok__echo")
 	assert.Equal(t, []string{
 		"diagnostic the tools of the MCP server exits are missing: it ended while it was started (exit status 3); the end of its stderr: server says hello | no licence",
-		"diagnostic the tools of the MCP server hangs are missing: it did not answer within 3s; the end of its stderr: server says hello",
+		"diagnostic the tools of the MCP server hangs are missing: it did not answer within 10s; the end of its stderr: server says hello",
 		`diagnostic the tools of the MCP server missing are missing: start: exec: "no-such-program-anywhere": executable file not found in $PATH`,
 		"diagnostic the tools of the MCP server remote are missing: the transport sse is not supported",
 		`diagnostic the tool "bad.name" of the MCP server ok is not offered: the name "mcp__ok__bad.name" must match ^[a-zA-Z0-9_-]{1,64}$`,
@@ -107,7 +107,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 	eventually(t, "events", func() bool { return len(process.texts()) == 4 })
 	assert.ElementsMatch(t, []string{
 		"server_lost exits: it ended while it was started (exit status 3); the end of its stderr: server says hello | no licence",
-		"server_lost hangs: it did not answer within 3s; the end of its stderr: server says hello",
+		"server_lost hangs: it did not answer within 10s; the end of its stderr: server says hello",
 		`server_lost missing: start: exec: "no-such-program-anywhere": executable file not found in $PATH`,
 		"server_connected ok",
 	}, process.texts())

@@ -133,7 +133,7 @@ func gone(t *testing.T, pid string) {
 		}
 		stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(id), "stat"))
 		return err == nil && strings.Contains(string(stat), ") Z ")
-	}, 10*time.Second, time.Millisecond, "process %d is still alive", id)
+	}, time.Minute, time.Millisecond, "process %d is still alive", id)
 }
 
 func TestBashKillsTheWholeGroup(t *testing.T) {

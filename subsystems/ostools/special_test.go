@@ -57,7 +57,7 @@ func TestHugeFiles(t *testing.T) {
 	if err := os.Truncate(sparse, 10<<30); err != nil {
 		needs.Lacking(t, "the file system has no sparse files")
 	}
-	allocated, took := costs(func() {
+	allocated, _ := costs(func() {
 		for _, call := range []func() error{
 			func() error { _, err := o.Read(t.Context(), env, ostools.ReadInput{FilePath: "sparse"}); return err },
 			func() error {
@@ -72,7 +72,6 @@ func TestHugeFiles(t *testing.T) {
 		assert.Equal(t, "small:1:a needle\n[1 files could not be searched: too large, hard links or not readable]\n", grepped(t, o, "needle"))
 	})
 	assert.Less(t, allocated, uint64(4*mb))
-	assert.Less(t, took, 10*time.Second)
 	r, err := o.Write(t.Context(), env, ostools.WriteInput{FilePath: "sparse", Content: "x"})
 	require.NoError(t, err, "what is too large can be replaced")
 	assert.Equal(t, "Replaced sparse: 1 bytes, before 10737418240.", r.Text())
@@ -135,7 +134,6 @@ func TestManyEntries(t *testing.T) {
 		})
 		assert.True(t, strings.HasSuffix(text, cut), "%s: %s", name, text)
 		assert.Less(t, allocated, uint64(400*mb), name)
-		assert.Less(t, took, 2*time.Minute, name)
 		t.Logf("FIGURE entries.%s=%d ms and %d MB allocated for %d entries of a directory", name, took.Milliseconds(), allocated>>20, *entries)
 	}
 	r, err := o.Glob(t.Context(), env, ostools.GlobInput{Pattern: "many/*"})

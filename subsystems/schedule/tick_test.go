@@ -322,7 +322,7 @@ func TestClosingInterruptsARun(t *testing.T) {
 		require.Eventually(t, func() bool {
 			all, err := reader.List(t.Context())
 			return err == nil && all[0].Last != nil && all[0].Last.Turn != ""
-		}, 10*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		require.NoError(t, s.OnClose(t.Context()))
 		got := *w.only(reader).Last
 		assert.Equal(t, Interrupted, got.Status)

@@ -104,17 +104,23 @@ func TestTokensAreReadOnceASecond(t *testing.T) {
 	assert.NotZero(t, queries.Load(), "the test can see them")
 	second, err := tokens.Create(access.Token{Name: "two", Scopes: access.All()})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := access.NewTokens(set).Caller(second); return err == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := access.NewTokens(set).Caller(second); return err == nil }, time.Minute, time.Millisecond)
 }
 
 // TestUnknownTokensHoldUpNoKnownOnes: a database that takes its time is asked by one of many requests at a time.
 func TestUnknownTokensHoldUpNoKnownOnes(t *testing.T) {
 	t.Parallel()
-	const slow = 300 * time.Millisecond
+	var queries atomic.Int64
 	dsn := databases.DSN(t)
 	db := databases.Open(t, dsn)
-	set := documents.NewTokens(db)
-	tokens := access.NewTokens(set)
+	counted, err := pgdb.Open(t.Context(), dsn, &pgdb.Options{Trace: func(sql string) {
+		if strings.Contains(sql, "FROM document") {
+			queries.Add(1)
+		}
+	}})
+	require.NoError(t, err)
+	t.Cleanup(counted.Close)
+	tokens := access.NewTokens(documents.NewTokens(counted))
 	text, err := tokens.Create(access.Token{Name: "ann", Scopes: access.All()})
 	require.NoError(t, err)
 	require.NoError(t, db.Exec(t.Context(), `ALTER TABLE document RENAME TO kept`))
@@ -123,7 +129,6 @@ func TestUnknownTokensHoldUpNoKnownOnes(t *testing.T) {
 	})
 	require.NoError(t, db.Exec(t.Context(), `CREATE VIEW document AS SELECT kept.* FROM kept, (SELECT pg_sleep(0.3)) s`))
 	var reads sync.WaitGroup
-	begun := time.Now()
 	for range 100 {
 		reads.Go(func() {
 			_, err := tokens.Caller("grapnel_aaaaaaaaaa_bbbbbbbbbbbbbbbbbbbbbbbbbb")
@@ -132,5 +137,5 @@ func TestUnknownTokensHoldUpNoKnownOnes(t *testing.T) {
 		reads.Go(func() { _, err := tokens.Caller(text); assert.NoError(t, err) })
 	}
 	reads.Wait()
-	assert.Less(t, time.Since(begun), 100*slow/2, "one read after the other")
+	assert.Less(t, queries.Load(), int64(50), "requests share a read")
 }

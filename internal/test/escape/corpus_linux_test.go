@@ -85,7 +85,7 @@ func TestTheCorpusInTheSandbox(t *testing.T) {
 					if !assert.Equal(t, before, w.outside(t), "%q", command) {
 						changed++
 					}
-					assert.Eventually(t, func() bool { return len(w.marked()) == 0 }, 5*time.Second, 10*time.Millisecond, "%q leaves a process", command)
+					assert.Eventually(t, func() bool { return len(w.marked()) == 0 }, time.Minute, 10*time.Millisecond, "%q leaves a process", command)
 				}
 				require.NoError(t, w.close())
 			}

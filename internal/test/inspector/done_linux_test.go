@@ -88,7 +88,7 @@ func TestWatchedAtOnce(t *testing.T) {
 	chat.terminal.Until("chat has the reply", func(text string) bool { return strings.Contains(text, "It is moored, and so is the dinghy.") })
 	text := chat.terminal.Text()
 	assert.Equal(t, 1, strings.Count(text, "It is moored, and so is the dinghy."), text)
-	require.Eventually(t, func() bool { return log.has(string(event.TurnEnd)) }, 10*time.Second, 20*time.Millisecond, "the Go client does not see the end: %s", &log)
+	require.Eventually(t, func() bool { return log.has(string(event.TurnEnd)) }, time.Minute, 20*time.Millisecond, "the Go client does not see the end: %s", &log)
 	t.Log(&log)
 	log.inOrder(t, "begun", string(event.TurnStart), "killed", "started", "restarted", string(event.ApprovalAsked), string(event.ApprovalGiven), string(event.TurnEnd))
 	assert.Equal(t, 1, log.count(string(event.TurnEnd)), "how often the turn ended")

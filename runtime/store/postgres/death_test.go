@@ -166,7 +166,7 @@ const byStart = `SELECT extract(epoch FROM clock_timestamp()) > greatest(seen / 
 
 func TestAnOutageIsNoDeath(t *testing.T) {
 	t.Parallel()
-	needs.Time(t)
+	needs.Proof(t)
 	const ttl, every = 3 * time.Second, 300 * time.Millisecond
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {

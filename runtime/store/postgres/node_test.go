@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/internal/pgdb"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/postgres"
 )
@@ -20,6 +21,7 @@ import (
 // A beat has three quarters of a second, in which it asks again and again. However long the server takes to say that it
 // starts, up to that, the beat has heard it.
 func TestADatabaseThatTakesTimeToSayThatItStartsIsDown(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	for _, after := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {

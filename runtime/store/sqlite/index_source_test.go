@@ -107,7 +107,7 @@ func TestAnInterruptedRepairIsTriedAgain(t *testing.T) {
 		done <- other.Write(context.WithoutCancel(t.Context()), func(*sqlitedb.Tx) error { close(held); <-release; return nil })
 	}()
 	<-held
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err = s.Search(ctx, store.Query{Text: "w2042"})
 	require.ErrorIs(t, err, context.DeadlineExceeded)

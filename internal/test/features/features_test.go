@@ -148,4 +148,3 @@ func TestATimeoutShowsNothing(t *testing.T) {
 	assert.ErrorContains(t, p.noticed("\n--- FAIL: TestAddition (0.00s)\n", failed), "none of its tests")
 	assert.ErrorContains(t, p.noticed("\n--- PASS: TestAdd (0.00s)\n", nil), "nothing notices")
 }
-

@@ -88,7 +88,7 @@ func TestAUserWithoutANameHasNoCluster(t *testing.T) {
 	dir := t.TempDir()
 	initdb := "#!/bin/sh\necho 'initdb: could not look up effective user ID 54321: user does not exist' >&2; exit 1\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "initdb"), []byte(initdb), 0o755)) //nolint:gosec // root runs it as nobody
-	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) //nolint:gosec // see above
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))                                //nolint:gosec // see above
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("CI", "")
 	t.Run("start", func(t *testing.T) {

@@ -210,7 +210,7 @@ var gates = []gate{
 		name: "commands",
 		shows: "Lines are composed of wrappers, quotes, separators, substitutions and the flags with which programs run others; those count that make a file in bash. None of them runs unasked, although " +
 			"rules with wildcards allow every program in them but the one that makes the file, and safe commands are allowed. There is no sandbox.",
-		pkg: "./subsystems/policy", tests: "TestMutants",
+		pkg: "./subsystems/policy", tests: "TestMutants|TestConfinedMutants",
 		args: []string{"-mutants", "20000"},
 		bad: map[string]string{
 			"prefix":   "a judge that compares the beginning of the line",
@@ -240,7 +240,7 @@ var gates = []gate{
 			"program runs, with a real shell, a real MCP server and a real machine elsewhere, and the person has allowed every tool. No declared sink is reached: nothing is sent, nothing is changed " +
 			"elsewhere, told to another agent or remembered as the user's, and no image carries what was read. 75 of the scenarios are from public sets, and 30 from an author who had " +
 			"not seen the guard; these were scored once when they were complete, and 28 of them reached nothing (internal/test/hostile/testdata). The benign runs of the same tasks go through, most of them without a question.",
-		pkg: "./internal/test/hostile", tests: "TestScenarios|TestTwinsWithAPerson|TestTheGateFindsWhoHasNoGuard",
+		pkg: "./internal/test/hostile", tests: "TestScenarios|TestTwinsWithAPerson|TestTheGateFindsWhoHasNoGuard|TestQuestionsOfTenTasks",
 		args: []string{"-hostile.every", "1"},
 		bad: map[string]string{
 			"off":   "a program without the guard",
@@ -314,6 +314,54 @@ var gates = []gate{
 		pkg:   "./internal/test/scale", tests: "TestSize",
 		args: []string{"-scale.stored", "1000000", "-scale.cost", "1.3", "-scale.rounds", "5"},
 		bad:  map[string]string{"no-index": "a database without the index of conversations"},
+	},
+	{
+		name:  "analyzer",
+		shows: "hookvet and hookgen find the same in every scenario of the generator, and hookvet is silent about generated code.",
+		pkg:   "./gen/vet", tests: "TestSameAsHookgen|TestSilentOnGenerated",
+		noBad: "the scenarios are wrong code",
+	},
+	{
+		name:  "mutants of generated composites",
+		shows: "Each mistake in the walk of a composite makes a test of the composite fail.",
+		pkg:   "./internal/test/differential", tests: "TestMutantsAreKilled",
+		noBad: "the mutants are",
+	},
+	{
+		name:  "mutants of generated decoders",
+		shows: "Each mistake in a generated decoder makes a test of the decoders fail.",
+		pkg:   "./internal/test/schemas", tests: "TestMisreadingsAreKilled",
+		noBad: "the mutants are",
+	},
+	{
+		name:  "slow clients",
+		shows: "A client that sends its body slowly may; clients that stop reading a big answer share its memory, and hold up nobody.",
+		pkg:   "./internal/api", tests: "TestALongBodyMayTakeItsTime|TestStalledReadersShareABigAnswer",
+		noBad: "they are measurements",
+	},
+	{
+		name:  "nodes",
+		shows: "A look at a thousand nodes takes milliseconds, and a node that was stopped beyond its lease gives up what others have taken.",
+		pkg:   "./internal/nodes", tests: "TestALookAtManyNodes|TestStopped",
+		noBad: "the gates about daemons have it",
+	},
+	{
+		name:  "nodes over PostgreSQL",
+		shows: "An outage of the database is no death of a node, and one that takes time to start is down, not gone.",
+		pkg:   "./runtime/store/postgres", tests: "TestAnOutageIsNoDeath|TestADatabaseThatTakesTimeToSayThatItStartsIsDown",
+		noBad: "the gates about daemons have it",
+	},
+	{
+		name:  "jobs of a killed node",
+		shows: "Another node takes over a job of a killed one within its TTL.",
+		pkg:   "./runtime/jobs/river", tests: "TestTheJobOfAKilledNodeIsTakenOverWithinItsTTL",
+		noBad: "the gates about daemons have it",
+	},
+	{
+		name:  "commands among many directories",
+		shows: "A project of many directories does not keep a command from its start.",
+		pkg:   "./runtime/sandbox", tests: "TestManyDirectoriesDoNotStopCommands",
+		noBad: "it is a measurement",
 	},
 	{
 		name:    "features A to B",

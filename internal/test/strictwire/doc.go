@@ -24,6 +24,6 @@
 // it breaks a rule, the stream ends with the vendor's refusal; else with the answer of the
 // provider behind, chunk by chunk.
 //
-// The vendors' SDKs prove the servers: in the tests of this package, and for OpenAI in
-// runtime/provider/openai/counterpart, each holds a conversation with them.
+// The vendors' SDKs prove the servers, each in a conversation: Gemini's in the tests of this
+// package, OpenAI's and Anthropic's in runtime/provider/*/counterpart.
 package strictwire

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/internal/test/recordings"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire/internal/wire"
 )
@@ -48,13 +49,35 @@ func replayed(t *testing.T, h *strictwire.Handler, w strictwire.Wire) (url, body
 	t.Helper()
 	switch w.Name() {
 	case "messages":
-		claudeTurn(t, claude("http://strict.test", h.Client()), claudeModel)
-		return messagesPath, h.Requests()[1].Body
+		return messagesPath, messagesTurn(t, h)
 	case "gemini":
 		googleTurn(t, google(t, "http://strict.test", h.Client()), geminiModel)
 		return geminiPath, h.Requests()[1].Body
 	}
 	return "/v1/responses", respondsTurn(t, h)
+}
+
+// messagesTurn plays thinkingTurn and returns the request with its results.
+func messagesTurn(t *testing.T, h *strictwire.Handler) string {
+	t.Helper()
+	begin := `{"model":"` + claudeModel + `","max_tokens":4000,"stream":true,"thinking":{"type":"adaptive"},` +
+		`"tools":[` + anTool("read", oaSchema) + `],"messages":[` + anUser + `]}`
+	_, stream := send(t, h, messagesPath, begin, nil)
+	got, err := recordings.Read(recordings.Recording{Wire: recordings.Anthropic}, []byte(stream))
+	require.NoError(t, err)
+	last := len(got.Signed) - 1 // the signature stands behind what is redacted
+	answer := []any{map[string]any{"type": "thinking", "thinking": got.Reasoning, "signature": got.Signed[last]}}
+	for _, data := range got.Signed[:last] {
+		answer = append(answer, map[string]any{"type": "redacted_thinking", "data": data})
+	}
+	var results []any
+	for _, c := range got.Calls {
+		answer = append(answer, map[string]any{"type": "tool_use", "id": c.ID, "name": c.Tool, "input": json.RawMessage(c.Arguments)})
+		results = append(results, map[string]any{"type": "tool_result", "tool_use_id": c.ID, "content": "x"})
+	}
+	return edited(t, begin, func(root map[string]any) {
+		root["messages"] = append(root["messages"].([]any), map[string]any{"role": "assistant", "content": answer}, map[string]any{"role": "user", "content": results})
+	})
 }
 
 // respondsTurn plays thinkingTurn and returns the request with its results.

@@ -3,14 +3,11 @@ package wires_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
-	anthropic "github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/option"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -59,57 +56,6 @@ func (s serves) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func streamed(s providertest.Stream) *http.Client {
 	return &http.Client{Transport: serves{http.StatusOK, "text/event-stream", strings.Join(s.Events, "")}}
-}
-
-func claudeReads(t *testing.T, hc *http.Client) (anthropic.Message, error) {
-	t.Helper()
-	c := anthropic.NewClient(option.WithoutEnvironmentDefaults(), option.WithMaxRetries(0), option.WithAPIKey("k"), option.WithHTTPClient(hc), option.WithBaseURL("http://model.test"))
-	s := c.Messages.NewStreaming(t.Context(), anthropic.MessageNewParams{
-		Model: "claude-opus-4-8", MaxTokens: 100, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("hi"))},
-	})
-	var all anthropic.Message
-	for s.Next() {
-		require.NoError(t, all.Accumulate(s.Current()))
-	}
-	return all, errors.Join(s.Err(), s.Close())
-}
-
-// The vendor's SDK reads the description as what it says.
-func TestAnthropicsSDKReadsMessages(t *testing.T) {
-	t.Parallel()
-	got, err := claudeReads(t, streamed(wires.Messages(nil).Answer(answer())))
-	require.NoError(t, err)
-	require.Len(t, got.Content, 4)
-	assert.Equal(t, []string{"thinking", "Both <are> needed.", signature}, []string{got.Content[0].Type, got.Content[0].Thinking, got.Content[0].Signature})
-	assert.Equal(t, []string{"text", "I look — 😀"}, []string{got.Content[1].Type, got.Content[1].Text})
-	assert.Equal(t, []string{"call_a", "look", `{"at":"x"}`}, []string{got.Content[2].ID, got.Content[2].Name, string(got.Content[2].Input)})
-	assert.Equal(t, []string{"call_b", "read", `{"path":"y"}`}, []string{got.Content[3].ID, got.Content[3].Name, string(got.Content[3].Input)})
-	assert.Equal(t, anthropic.StopReasonToolUse, got.StopReason)
-	u := got.Usage
-	assert.Equal(t, []int64{24, 64, 32, 48}, []int64{u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens})
-
-	redacted := answer()
-	redacted.Pieces = redacted.Pieces[2:]
-	got, err = claudeReads(t, streamed(wires.Messages(nil).Answer(redacted)))
-	require.NoError(t, err)
-	assert.Equal(t, []string{"redacted_thinking", signature}, []string{got.Content[0].Type, got.Content[0].Data})
-}
-
-func TestAnthropicsSDKReadsTheFailuresOfMessages(t *testing.T) {
-	t.Parallel()
-	for _, f := range wires.Messages(nil).Failures("why") {
-		s := serves{f.Status, "application/json", f.Body}
-		if f.Status == http.StatusOK {
-			s.kind = "text/event-stream"
-		}
-		_, err := claudeReads(t, &http.Client{Transport: s})
-		require.ErrorContains(t, err, "why")
-		var e *anthropic.Error
-		if f.Status != http.StatusOK {
-			require.ErrorAs(t, err, &e)
-			assert.Equal(t, f.Status, e.StatusCode)
-		}
-	}
 }
 
 func geminiReads(t *testing.T, hc *http.Client) (parts []*genai.Part, last *genai.GenerateContentResponse, err error) {

@@ -1,18 +1,17 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
-	"strings"
+	"unicode/utf8"
 
-	"github.com/anthropics/anthropic-sdk-go/v2/option"
-	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/sse"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/provider/internal/wire"
 )
@@ -40,7 +39,8 @@ type answer struct {
 	// kept counts the bytes of signatures, citations and blocks that go back as they came.
 	kept int
 
-	event event
+	stream *wire.Stream
+	event  event
 	// open are the blocks that have not ended, and last is the largest index so far; calls
 	// counts those of tools.
 	open        []*block
@@ -85,43 +85,64 @@ func (a *answer) run(ctx context.Context, req message.ModelRequest) error {
 		return p.s.Refuse("%w", err)
 	}
 	a.model, a.text, a.messages, a.last = s.model.Name, text, req.Messages.Len(), -1
-	betas := p.betas
+	server := p.s
 	if s.drops {
-		betas = append(slices.Clip(betas), dropBeta)
+		server = p.drops
 	}
-	options := []option.RequestOption{option.WithHeader("Accept", "text/event-stream")}
-	if len(betas) > 0 {
-		options = append(options, option.WithHeader(betaHeader, strings.Join(betas, ",")))
+	if a.stream, err = server.Open(ctx, server.URL("v1", "messages"), body); err != nil {
+		return err
 	}
-	var resp *http.Response
-	if err := p.client.Post(ctx, "v1/messages", body, &resp, options...); err != nil {
-		return p.s.Ended(ctx, err)
-	}
-	defer resp.Body.Close()
-	return a.play(ctx, ssestream.NewDecoder(resp))
+	defer a.stream.Close()
+	return a.play()
 }
 
 // play reads events until the message stops.
-func (a *answer) play(ctx context.Context, events ssestream.Decoder) error {
-	for events.Next() {
-		data := events.Event().Data
-		a.event = event{}
-		if err := json.Unmarshal(data, &a.event, wire.Lax()); err != nil {
-			return a.misread(err, data)
-		}
-		if a.event.Type == "message_stop" {
-			err := a.end()
-			_ = events.Next() // to the end, so that the connection can serve the next request
+func (a *answer) play() error {
+	for {
+		ev, err := a.stream.Next()
+		if err != nil {
 			return err
 		}
-		if err := a.take(&a.event, data); err != nil || a.left {
+		stopped, err := a.receive(ev)
+		if stopped {
+			a.stream.Drain()
+		}
+		if stopped || err != nil || a.left {
 			return err
 		}
 	}
-	if err := events.Err(); err != nil {
-		return a.p.s.Ended(ctx, err)
+}
+
+// receive reads one event; stopped reports that it was the last one.
+func (a *answer) receive(ev sse.Event) (stopped bool, err error) {
+	data := ev.Data
+	switch {
+	case len(data) == 0:
+		return false, nil
+	case ev.Name == wire.Failed:
+		return false, a.p.s.Failure(data)
+	case wire.IsObject(data):
+	case ev.Cut:
+		return false, a.stream.NoFinish("")
+	default:
+		return false, a.p.s.Broken("an event is no JSON object", data)
 	}
-	return a.p.s.NoFinish("")
+	if bytes.Contains(data, []byte(`"error"`)) {
+		if e, ok := wire.InStream(data); ok {
+			return false, a.p.s.Shown(e)
+		}
+	}
+	if !utf8.Valid(data) { // blocks go back in a request as they are, and it must be Unicode
+		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
+	}
+	a.event = event{}
+	if err := json.Unmarshal(data, &a.event, wire.Lax()); err != nil {
+		return false, a.misread(err, data)
+	}
+	if a.event.Type == "message_stop" {
+		return true, a.end()
+	}
+	return false, a.take(&a.event, data)
 }
 
 func (a *answer) misread(err error, data []byte) error {
@@ -335,7 +356,7 @@ func (a *answer) endCalls(n int) {
 // end ends open blocks and sends the finish.
 func (a *answer) end() error {
 	if a.stop == "" {
-		return a.p.s.NoFinish("the message stopped without a reason")
+		return a.stream.NoFinish("the message stopped without a reason")
 	}
 	finish := finishOf(a.stop)
 	cut := finish == message.FinishLength || finish == message.FinishFilter

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
-
-	sdk "github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/option"
 
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -19,6 +17,9 @@ import (
 
 // DefaultBaseURL is the default of Options.BaseURL.
 const DefaultBaseURL = "https://api.anthropic.com"
+
+// version is that of the API, in the header of every request.
+const version = "2026-10-21"
 
 // vendor is the name of the wire in metadata and errors, and of the vendor in the catalog.
 const vendor = "anthropic"
@@ -60,12 +61,10 @@ func FromEnv(getenv func(string) string) *Options {
 // Provider asks one server. It implements provider.Provider, is immutable and safe for
 // concurrent use. Its text form never shows the key.
 type Provider struct {
-	o      Options
-	s      *wire.Server
-	client sdk.Client
-	// betas are the features that the options ask for in the header anthropic-beta.
-	betas []string
-	err   error
+	o Options
+	// s is the server. drops is the same server, for requests that need dropBeta.
+	s, drops *wire.Server
+	err      error
 }
 
 var (
@@ -86,35 +85,30 @@ func New(o *Options) *Provider {
 	if p.o.Catalog == nil {
 		p.o.Catalog = catalog.Default()
 	}
-	p.takeBetas()
+	betas := p.setHeader()
 	var wrong error
 	p.s, wrong = wire.NewServer(wire.Config{
-		Vendor: vendor, Env: "ANTHROPIC", BaseURL: p.o.BaseURL, Key: p.o.APIKey, Network: p.o.Network, Last: "message_stop",
+		Vendor: vendor, Env: "ANTHROPIC", BaseURL: p.o.BaseURL, Key: p.o.APIKey, Network: p.o.Network,
 	})
+	p.drops = p.s.With(betaHeader, strings.Join(append(betas, dropBeta), ","))
 	if err := errors.Join(p.o.err, wrong, p.checkKey()); err != nil {
 		p.err = &provider.Error{Class: message.FailureRequest, Err: err}
-		return p
 	}
-	options := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(), option.WithoutOpenTelemetry(), option.WithMaxRetries(0),
-		option.WithBaseURL(p.o.BaseURL), option.WithHTTPClient(p.s.Client()), option.WithHeader("User-Agent", "grapnel"),
-	}
-	if p.o.APIKey != "" {
-		options = append(options, option.WithAPIKey(p.o.APIKey))
-	}
-	p.client = sdk.NewClient(options...)
 	return p
 }
 
-// takeBetas moves the header anthropic-beta out of the options: a request may add to it.
-func (p *Provider) takeBetas() {
-	p.o.Header = p.o.Header.Clone()
+// setHeader adds the version of the API to the header of the options and makes one value of
+// the betas in it. It returns the betas: a request may need another one.
+func (p *Provider) setHeader() (betas []string) {
+	header := http.Header{"Anthropic-Version": {version}}
 	for name, values := range p.o.Header {
-		if http.CanonicalHeaderKey(name) == betaHeader {
-			p.betas = append(p.betas, values...)
-			delete(p.o.Header, name)
-		}
+		header[http.CanonicalHeaderKey(name)] = values
 	}
+	if betas = header[betaHeader]; len(betas) > 0 {
+		header.Set(betaHeader, strings.Join(betas, ","))
+	}
+	p.o.Header = header
+	return slices.Clip(betas)
 }
 
 // checkKey refuses to ask Anthropic without a key.

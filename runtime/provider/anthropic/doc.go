@@ -1,10 +1,9 @@
 // Package anthropic asks models over Anthropic's Messages API, version 2026-10-21.
 //
-// The vendor's SDK makes the connection, the headers and the framing. Its retries, its
-// reading of the environment and its telemetry are off: what is sent where is decided here,
-// and a hook decides about errors (OnModelError). The body of a request and the reading of
-// events are this package's own, so that a long history costs little and its bytes stay the
-// same from request to request.
+// It is written over net/http and links no SDK. Nothing is retried: a hook decides about errors
+// (OnModelError). The bytes of a history stay the same from request to request. counterpart, a
+// module of its own below this package, shows that the vendor's SDK for Go reads and sends the
+// same.
 //
 // # Requests
 //

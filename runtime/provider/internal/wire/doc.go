@@ -2,10 +2,6 @@
 // time and size, strict reading of the events of its response, errors of servers in all
 // their spellings, secrets hidden in texts, and values that servers write loosely.
 //
-// An adapter over net/http uses [Server.Open] and [Stream.Next]. An adapter over a vendor's
-// SDK gives the SDK [Server.Client], which treats every fault in the same way, and returns
-// the errors of the SDK through [Server.Ended].
-//
 //	s, err := wire.NewServer(wire.Config{Vendor: "acme", BaseURL: "https://api.acme.test/v1", Key: key})
 //	if err != nil {
 //		return err // wraps provider.ErrOptions

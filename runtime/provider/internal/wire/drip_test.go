@@ -90,11 +90,14 @@ func TestTheRestOfAnAnswerHasATime(t *testing.T) {
 			st.Finishing(i%2 == 0)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // through an SDK
-		s := serverOf(t, drips(200, "event: done\ndata: {}\n\n", ": x\n", 40*time.Millisecond), func(c *wire.Config) { c.Last = "done" })
-		begin := time.Now()
-		_, err := ask(t.Context(), s)
+	synctest.Test(t, func(t *testing.T) { // the connection is given up
+		s := serverOf(t, drips(200, "data: {}\n\n", ": x\n", 40*time.Millisecond), nil)
+		st, err := s.Open(t.Context(), s.URL("chat"), nil)
 		require.NoError(t, err)
+		defer st.Close()
+		next(t, st)
+		begin := time.Now()
+		st.Drain()
 		assert.Equal(t, 50*time.Millisecond, time.Since(begin))
 	})
 }

@@ -31,9 +31,6 @@ type Config struct {
 	Key, KeyHeader string
 	// Network is what the operator sets.
 	Network provider.Network
-	// Last is the name of the event that ends an answer. After it an SDK's stream may
-	// break without an error. "" is no such name.
-	Last string
 }
 
 // Server is where the adapter of one vendor sends its requests. It is immutable and safe
@@ -106,6 +103,14 @@ func (s *Server) setHeader() error {
 		}
 	}
 	return nil
+}
+
+// With returns a server whose requests have another value of the header, which is no secret.
+func (s *Server) With(header, value string) *Server {
+	with := *s
+	with.header = s.header.Clone()
+	with.header.Set(header, value)
+	return &with
 }
 
 // URL returns the address of a path below the base URL, with the query of the base URL.

@@ -50,12 +50,7 @@ func (s *Server) Open(ctx context.Context, url string, body []byte) (*Stream, er
 		return nil, s.unreachable(err)
 	}
 	req.Header = s.header.Clone()
-	return s.open(req)
-}
-
-// open sends the request, whose context is the caller's.
-func (s *Server) open(req *http.Request) (*Stream, error) {
-	st := &Stream{s: s, parent: req.Context()}
+	st := &Stream{s: s, parent: ctx}
 	st.ctx, st.cancel = context.WithCancelCause(st.parent)
 	st.w = &watch{cancel: func() { st.cancel(provider.ErrTimeout) }}
 	n := &s.c.Network
@@ -127,15 +122,6 @@ func (st *Stream) accept() error {
 // ends, provider.ErrProtocol with an excerpt, an error of class FailureTooLarge, or one of
 // the network.
 func (st *Stream) Next() (sse.Event, error) {
-	ev, err := st.next()
-	if errors.Is(err, io.EOF) {
-		err = st.NoFinish("")
-	}
-	return ev, err
-}
-
-// next is Next, but for the end of the response, which is io.EOF.
-func (st *Stream) next() (sse.Event, error) {
 	ev, err := st.events.Next()
 	if err == nil {
 		return ev, nil
@@ -150,23 +136,19 @@ func (st *Stream) next() (sse.Event, error) {
 	case errors.Is(err, sse.ErrStreamTooLong):
 		err = s.tooLarge(err, "MaxStream", s.c.Network.MaxStream)
 	case st.parent.Err() != nil || context.Cause(st.ctx) != nil:
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = st.NoFinish("")
-	case errors.Is(err, io.EOF):
-		return ev, io.EOF
 	}
 	return ev, st.paused(err)
 }
 
-// NoFinish returns the error of a stream that ended too early; what may say more.
-func (st *Stream) NoFinish(what string) error { return st.s.NoFinish(what) }
-
-// NoFinish returns provider.ErrNoFinish with the vendor's name; what may say more.
-func (s *Server) NoFinish(what string) error {
+// NoFinish returns the error of a stream that ended too early: provider.ErrNoFinish with the
+// vendor's name; what may say more.
+func (st *Stream) NoFinish(what string) error {
 	if what != "" {
 		what = ": " + what
 	}
-	return faulty(message.FailureNetwork, fmt.Errorf("%s: %w%s", s.c.Vendor, provider.ErrNoFinish, what))
+	return faulty(message.FailureNetwork, fmt.Errorf("%s: %w%s", st.s.c.Vendor, provider.ErrNoFinish, what))
 }
 
 // damaged returns the error of a line that is no field. A server that fails within a stream

@@ -58,6 +58,9 @@ type slot struct {
 	head *head
 	// bytes is the sum over this message and all before it.
 	bytes int64
+	// external and workspace are the newest messages of that origin up to this one, counted
+	// from 1; 0 is none.
+	external, workspace int32
 }
 
 type head struct {
@@ -90,6 +93,21 @@ func (l Messages) Bytes() int64 {
 		return 0
 	}
 	return l.p.bytes(int(l.to)) - l.p.bytes(int(l.from))
+}
+
+// Origin returns the weakest [Message.Origin] of the messages; without any it is TrustTrusted.
+// It takes constant time.
+func (l Messages) Origin() Trust {
+	if l.IsZero() {
+		return TrustTrusted
+	}
+	switch last := l.p.slot(int(l.to) - 1); {
+	case last.external > l.from:
+		return TrustExternal
+	case last.workspace > l.from:
+		return TrustWorkspace
+	}
+	return TrustTrusted
 }
 
 // At returns message i; it panics if i is out of range. It does not allocate.
@@ -237,7 +255,18 @@ func (p *pieces) put(i int, m *Message) {
 			p.more.Store(f)
 		}
 	}
-	*p.slot(i) = slot{content: m.Content, head: f.headOf(m), bytes: p.bytes(i) + bytesOf(m.Content) + bytesOf(m.Result.Content)}
+	s := slot{content: m.Content, head: f.headOf(m), bytes: bytesOf(m.Content) + bytesOf(m.Result.Content)}
+	if i > 0 {
+		before := p.slot(i - 1)
+		s.bytes, s.external, s.workspace = s.bytes+before.bytes, before.external, before.workspace
+	}
+	switch m.Origin() {
+	case TrustExternal:
+		s.external = int32(i) + 1
+	case TrustWorkspace:
+		s.workspace = int32(i) + 1
+	}
+	*p.slot(i) = s
 }
 
 func (p *pieces) bytes(n int) int64 {

@@ -24,6 +24,8 @@ func everyMessage() []message.Message {
 		{Role: message.RoleUser, Content: text, Label: "skill"}, {Role: message.RoleUser, Content: text, Ephemeral: true},
 		{Role: message.RoleAssistant, Content: text, From: "guest"}, {Role: message.RoleTool, CallID: "1", Tool: "read", Result: result},
 		{Role: message.RoleTool, CallID: "1"}, {Role: message.RoleUser, Tool: "read"}, {Role: message.RoleUser, Result: message.ToolResult{Trust: message.TrustExternal}},
+		{Role: message.RoleUser, Content: message.ListOf(message.Block{Kind: message.BlockImage, Data: "AA=="})},
+		{Role: message.RoleTool, CallID: "2", Tool: "read", Result: message.ToolResult{Trust: message.TrustWorkspace}},
 		{Role: "r", Content: text, CallID: "1", Tool: "t", Result: result, Label: "l", From: "f", Ephemeral: true},
 	}
 }
@@ -62,8 +64,12 @@ func TestMessagesAreWhatSlicesAre(t *testing.T) {
 		all := []pair{{}}
 		n, kinds := 0, everyMessage()
 		fresh := func() (ms []message.Message) {
+			plain := rapid.Bool().Draw(t, "plain")
 			for range rapid.SampledFrom([]int{0, 1, 1, 2, 3, 5, 70, 150}).Draw(t, "many") {
 				m := kinds[n%len(kinds)]
+				if plain {
+					m = message.UserText("trusted")
+				}
 				m.CallID, n = fmt.Sprint(n), n+1
 				ms = append(ms, m)
 			}
@@ -94,9 +100,12 @@ func TestMessagesAreWhatSlicesAre(t *testing.T) {
 		}
 		for _, p := range all {
 			require.Equal(t, len(p.s), p.l.Len())
+			origin := message.TrustTrusted
 			for i, m := range p.l.All() {
 				require.Equal(t, p.s[i], m)
+				origin = message.Weakest(origin, m.Origin())
 			}
+			require.Equal(t, origin, p.l.Origin())
 		}
 	})
 }

@@ -109,10 +109,7 @@ func (t *Turn) request() message.ModelRequest {
 // without a finish means that it is.
 func (t *Turn) askBeforeModel(req message.ModelRequest) (message.ModelReply, hook.Verdict) {
 	t.response.held = t.response.control || t.hooks.HoldsReply(t.step)
-	t.read = cmp.Or(t.read, message.TrustTrusted)
-	for _, m := range req.Messages.All() {
-		t.read = message.Weakest(t.read, m.Origin())
-	}
+	t.read = message.Weakest(cmp.Or(t.read, message.TrustTrusted), req.Messages.Origin())
 	t.enterForeign(point.BeforeModel)
 	d, _ := t.hooks.BeforeModel(t.ctx, t.step, req)
 	d = exitForeignDecided(t.ctx, t, d)

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
+	"sort"
 	"sync/atomic"
 )
 
@@ -181,6 +182,28 @@ func (l Messages) Fork() Messages {
 	return l
 }
 
+// Shared returns how many of the first messages l and other have in one storage. It compares no
+// texts, so it may return fewer than are equal. It takes logarithmic time.
+func (l Messages) Shared(other Messages) int {
+	to := min(l.to, other.to)
+	if l.from != other.from || to <= l.from {
+		return 0
+	}
+	if l.p == other.p {
+		return int(to - l.from)
+	}
+	a, b := l.p.more.Load(), other.p.more.Load()
+	if a == nil || b == nil {
+		return 0
+	}
+	// Forks share the full pieces before their own, so pieces differ from the first one on that differs.
+	n := sort.Search(min(len(a.pieces), len(b.pieces)), func(i int) bool { return &a.pieces[i][0] != &b.pieces[i][0] })
+	if n == 0 {
+		return 0
+	}
+	return max(0, int(min(to, begin(n))-l.from))
+}
+
 // Join returns the sequence of l's messages and those of tail. It copies nothing if l is
 // empty, or if l and tail are adjacent parts of one sequence.
 func (l Messages) Join(tail Messages) Messages {
@@ -238,6 +261,12 @@ func place(i int) (piece, at int) {
 	return k - 2, i + 2 - 1<<k
 }
 
+// begin returns the index of the first message in a piece.
+func begin(piece int) int32 {
+	n := min(piece, doublings-1)
+	return int32(4<<n - 2 + (piece-n)*longest)
+}
+
 func (p *pieces) slot(i int) *slot {
 	if i < len(p.first) {
 		return &p.first[i]
@@ -284,7 +313,7 @@ func bytesOf(blocks List[Block]) (n int64) {
 	return n
 }
 
-// A model reads an image of any size as some 1,600 tokens, and a document or audio as far
+// A model reads an image of any size, and a file of which only the address is here, as some 1,600 tokens, and a document or audio as far
 // fewer tokens than its bytes: these are the bytes of text with as many.
 const (
 	imageBytes = 6400
@@ -294,6 +323,9 @@ const (
 // dataBytes returns for how many bytes of text the data of the block counts.
 func (b *Block) dataBytes() int64 {
 	size := int64(len(b.Data))
+	if size == 0 && b.URI != "" {
+		return imageBytes
+	}
 	switch b.Kind {
 	case BlockImage:
 		return min(size, imageBytes)

@@ -106,6 +106,10 @@ func TestMessagesAreWhatSlicesAre(t *testing.T) {
 				origin = message.Weakest(origin, m.Origin())
 			}
 			require.Equal(t, origin, p.l.Origin())
+			for _, o := range all {
+				n := p.l.Shared(o.l)
+				require.Equal(t, join(p.s[:n], nil), join(o.s[:n], nil))
+			}
 		}
 	})
 }
@@ -160,6 +164,8 @@ func TestMessagesShareWhatTheyHaveInCommon(t *testing.T) {
 	}))
 	assert.Zero(t, allocs.PerRun(10, func() { long = long.Append(m) }), "one piece for 64 messages")
 	assert.Zero(t, allocs.PerRun(10, func() { n += long.First(10).Join(long.From(10)).Len() }))
+	assert.Equal(t, 5_000, long.Shared(long.First(5_000)))
+	assert.Equal(t, 4_990, long.Shared(long.First(5_000).Fork()), "up to the last full piece")
 	assert.LessOrEqual(t, allocs.PerRun(10, func() { n += long.First(5_000).Append(m).Len() }), 5.0, "a way of its own shares what is full")
 }
 

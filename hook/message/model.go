@@ -39,6 +39,7 @@ type ResponseFormat struct {
 // for concurrent use.
 type ToolSet struct {
 	tools   List[Tool]
+	bytes   int64
 	encoded sync.Map // form string -> *encoding
 }
 
@@ -49,7 +50,21 @@ type encoding struct {
 
 // NewToolSet returns the set of the tools, in their order. The caller must not change
 // the slice any more.
-func NewToolSet(tools []Tool) *ToolSet { return &ToolSet{tools: Freeze(tools)} }
+func NewToolSet(tools []Tool) *ToolSet {
+	s := &ToolSet{tools: Freeze(tools)}
+	for i := range tools {
+		s.bytes += int64(len(tools[i].Name) + len(tools[i].Description) + len(tools[i].Input))
+	}
+	return s
+}
+
+// Bytes is the length of the names, descriptions and schemas. It takes constant time.
+func (s *ToolSet) Bytes() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.bytes
+}
 
 // Tools returns the tools; a nil set has none.
 func (s *ToolSet) Tools() List[Tool] {

@@ -114,29 +114,9 @@ const imageTokens = 1600
 // bytesPerToken is what package estimate counts with.
 const bytesPerToken = 4
 
-// tokensOf estimates the tokens of a request.
+// tokensOf estimates the tokens of a request in constant time.
 func tokensOf(req *message.ModelRequest) int64 {
-	size, files := len(req.System)+len(req.Model.Format.Schema), 0
-	for _, m := range req.Messages.All() {
-		n, f := sizeOf(m.Content)
-		size, files = size+n, files+f
-		n, f = sizeOf(m.Result.Content)
-		size, files = size+n, files+f
-	}
-	for _, t := range req.Tools.Tools().All() {
-		size += len(t.Name) + len(t.Description) + len(t.Input)
-	}
-	return estimate.Tokens(size) + int64(files)*imageTokens
-}
-
-func sizeOf(content message.List[message.Block]) (bytes, files int) {
-	for _, b := range content.All() {
-		bytes += len(b.Text) + len(b.JSON) + len(b.Tool)
-		if len(b.Data) > 0 || b.URI != "" {
-			files++
-		}
-	}
-	return bytes, files
+	return estimate.Tokens(int64(len(req.System)+len(req.Model.Format.Schema)) + req.Messages.Bytes() + req.Tools.Bytes())
 }
 
 // maxName is how long a name in a row may be.

@@ -50,18 +50,9 @@ func (s size) bytes(share float64) int { return int(share * float64(s.limit) / s
 
 // bytesOf returns the bytes of a request.
 func bytesOf(req *message.ModelRequest) int64 {
-	n := req.Messages.Bytes() + int64(len(req.System))
 	// Roles, ids and the form of the wire.
-	return n + int64(16*req.Messages.Len()+len(req.Tools.Encoded("compact", toolBytes)))
-}
-
-// toolBytes returns a text that is as long as the descriptions of the tools. A tool set keeps it.
-func toolBytes(tools message.List[message.Tool]) string {
-	n := 0
-	for _, t := range tools.All() {
-		n += len(t.Name) + len(t.Description) + len(t.Input) + 60
-	}
-	return string(make([]byte, n))
+	form := 16*req.Messages.Len() + 60*req.Tools.Tools().Len()
+	return req.Messages.Bytes() + int64(len(req.System)+form) + req.Tools.Bytes()
 }
 
 // measure returns the size of the request. What the answer may need is not part of the window.

@@ -53,6 +53,8 @@ type taint struct {
 	values  []value
 	// links are fingerprints of addresses that somebody has written.
 	links map[uint64]bool
+	// noted has, by conversation, the messages that the model was last given.
+	noted map[string]message.Messages
 }
 
 // value is one secret.
@@ -78,7 +80,7 @@ func (v *value) left() (n int) {
 }
 
 func newTaint() *taint {
-	return &taint{seed: maphash.MakeSeed(), windows: map[uint64]int{}, whole: map[int]map[uint64]int{}, links: map[uint64]bool{}}
+	return &taint{seed: maphash.MakeSeed(), windows: map[uint64]int{}, whole: map[int]map[uint64]int{}, links: map[uint64]bool{}, noted: map[string]message.Messages{}}
 }
 
 // normal returns the letters and digits of a text in small letters: what is left however it is written.
@@ -127,6 +129,28 @@ func (t *taint) noteMessage(m *message.Message) {
 	if m.Role == message.RoleTool {
 		t.noteResult(m.Result)
 	}
+}
+
+// maxNoted bounds the conversations of which taint remembers the last request: agents that work for others have their own.
+const maxNoted = 16
+
+// noteRequest keeps what hooks have added to a request, and skills. Of the messages that the last request of the conversation had too it
+// knows already.
+func (t *taint) noteRequest(conversation string, all message.Messages) {
+	t.mu.Lock()
+	known := all.Shared(t.noted[conversation])
+	t.mu.Unlock()
+	for _, m := range all.From(known).All() {
+		if m.Ephemeral || m.Label != "" {
+			t.noteMessage(&m)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.noted[conversation]; !ok && len(t.noted) >= maxNoted {
+		clear(t.noted)
+	}
+	t.noted[conversation] = all
 }
 
 func (t *taint) noteResult(r message.ToolResult) {

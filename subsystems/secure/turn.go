@@ -45,21 +45,15 @@ func (s *Secure) BeforeModel(_ context.Context, step *hook.Step, req message.Mod
 	if t == nil || t.Conversation() == nil {
 		return hook.ModelDecision{}, nil
 	}
-	fold := func(e exposure) exposure {
-		for _, m := range req.Messages.All() {
-			e = e.with(&m)
-		}
-		return e
+	if now := s.read.Get(t.Conversation()).trust(); message.Weakest(now, req.Messages.Origin()) != now {
+		s.read.Update(t.Conversation(), func(e exposure) exposure {
+			for _, m := range req.Messages.All() {
+				e = e.with(&m)
+			}
+			return e
+		})
 	}
-	if was := s.read.Get(t.Conversation()); fold(was) != was {
-		s.read.Update(t.Conversation(), fold)
-	}
-	known := s.taintOf(t)
-	for _, m := range req.Messages.All() {
-		if m.Ephemeral || m.Label != "" {
-			known.noteMessage(&m) // what hooks have added, and skills
-		}
-	}
+	s.taintOf(t).noteRequest(t.Conversation().ID(), req.Messages)
 	return hook.ModelDecision{}, nil
 }
 

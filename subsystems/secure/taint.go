@@ -249,10 +249,10 @@ func (c *carried) add(v *value) {
 }
 
 // carries returns what the texts of one call carry, in one piece or together with earlier calls. Personal data that the user has
-// written, which said has, do not count.
+// written, which words has, do not count.
 //
 // counts says that the texts leave, so that later ones are looked at together with them.
-func (t *taint) carries(texts []string, said string, counts bool) (out carried) {
+func (t *taint) carries(texts []string, words said, counts bool) (out carried) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.values) == 0 {
@@ -272,10 +272,14 @@ func (t *taint) carries(texts []string, said string, counts bool) (out carried) 
 			t.count(n, hits)
 		}
 	}
-	user := map[int]bool{}
-	t.whereIn(normal(said), user)
+	var user map[int]bool // few calls carry a number, and what people have said may be long
 	for i := range hits {
-		if v := &t.values[i]; v.class != sensitive.Personal || !user[i] {
+		v := &t.values[i]
+		if v.class == sensitive.Personal && user == nil {
+			user = map[int]bool{}
+			t.whereIn(normal(words.text()), user)
+		}
+		if v.class != sensitive.Personal || !user[i] {
 			out.add(v)
 		}
 	}

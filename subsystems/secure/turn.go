@@ -74,7 +74,7 @@ func (s *Secure) WrapModel(ctx context.Context, step *hook.Step, _ message.Model
 		if known.seen(address) {
 			return "", true // somebody has written it as it is, and following it tells him nothing
 		}
-		found := known.carries([]string{address}, "", false)
+		found := known.carries([]string{address}, said{}, false)
 		switch {
 		case len(found.secrets)+len(found.personal) > 0:
 			why = "it carries " + strings.Join(append(found.secrets, found.personal...), ", ")
@@ -199,7 +199,7 @@ func (s *Secure) BeforeTool(ctx context.Context, call *hook.ToolCall) (hook.Tool
 	words := known.words(set.hosts)
 	found := carried{}
 	if to != project {
-		found = known.carries(textsOf(leaves), words.text(), true)
+		found = known.carries(textsOf(leaves), words, true)
 	}
 	if len(found.secrets) > 0 {
 		if d := s.act(ctx, call, set.secrets, CodeCarried, "its arguments carry a secret ("+strings.Join(found.secrets, ", ")+") that this conversation has come to know"); d.Verdict().Kind != hook.AnswerNone {

@@ -24,7 +24,7 @@ func checked() (all []unit, wanted func(name string) bool) {
 }
 
 // check prints the budgets that are not met and reports how many counts are over
-// theirs without a written reason. It looks at the rows of which anything was measured.
+// theirs without a written reason, and how many slopes of time are too steep. It looks at the rows of which anything was measured.
 func (r *Results) check(table []row, out io.Writer) (bad int) {
 	kept, missed := 0, 0
 	for _, w := range table {
@@ -36,15 +36,19 @@ func (r *Results) check(table []row, out io.Writer) (bad int) {
 			default:
 				missed++
 				reason := "no reason written"
-				if f.explained() {
+				switch {
+				case f.bound.tooSteep(f.figure):
+					reason = fmt.Sprintf("more than %s is a walk, which no reason explains", times(f.bound.worst))
+					bad++
+				case f.explained():
 					reason = w.why
-				} else if f.bound.of.counted {
+				case f.bound.of.counted:
 					bad++
 				}
 				fmt.Fprintf(out, "%s: %s, seen %s\n    %s\n", w.what, f.bound, spread(f.figure, f.bound.of.text), reason)
 			}
 		}
 	}
-	fmt.Fprintf(out, "%d bounds are kept, %d are missed; %d of those are counts without a written reason\n", kept, missed, bad)
+	fmt.Fprintf(out, "%d bounds are kept, %d are missed; %d of those are counts without a written reason, or slopes that are too steep\n", kept, missed, bad)
 	return bad
 }

@@ -17,7 +17,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{name: "as it should be", results: fixed(), says: []string{
 			"eight silent deciders, isolated: ≤ 4×, seen 5×\n    A loop over interfaces", // a time, with its reason
-			"0 of those are counts without a written reason",
+			"0 of those are counts without a written reason, or slopes that are too steep",
 		}},
 		{name: "one allocation too many", results: fixed().set(oneCall, allocs, 41).set(oneCall64, allocs, 41).set(oneCall512, allocs, 41), bad: 1,
 			says: []string{"turn: 1 call, 1 tool: ≤ 40 allocations, seen 41\n    no reason written"}},
@@ -27,7 +27,10 @@ func TestCheck(t *testing.T) {
 			says: []string{"turn: 512 tools (against 1): ≤ 1.1× ratio of bytes, seen 2.31×\n    no reason written"}},
 		{name: "an allocation of silent deciders", results: fixed().set("composites.EightDeciders/generated", allocs, 1), bad: 1,
 			says: []string{"eight silent deciders, isolated: ≤ 0 allocations, seen 1\n    no reason written"}},
-		{name: "a time never decides", results: fixed().set(oneCall, nanoseconds, 1e9)},
+		{name: "a walk, which takes time and nothing else", results: fixed().set(oneCall512, nanoseconds, 45e3), bad: 1,
+			says: []string{"turn: 512 tools (against 1): ≤ 1.2×, seen 2.25×\n    more than 2× is a walk"}},
+		{name: "a slope that the reason explains", results: fixed().set(oneCall512, nanoseconds, 35e3)},
+		{name: "another time never decides", results: fixed().set(oneCall, nanoseconds, 1e9)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder

@@ -7,7 +7,8 @@
 //
 // peers measures everything and writes docs/performance.md, its charts and
 // docs/performance.json. check measures what is ours alone, compares it with the
-// budgets, and fails if a count is over its budget and no reason is written down.
+// budgets, and fails if a count is over its budget and no reason is written down, or
+// if a turn takes more than twice as long with more of what should not matter to it.
 // page writes the page anew from the results that are there.
 package main
 
@@ -247,7 +248,7 @@ func check(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	if bad := r.check(budgets, out); bad > 0 {
-		return fmt.Errorf("%d counts are over their budgets; mend it, or write the reason into bench/yardstick/why.go and the figure into budgets.go", bad)
+		return fmt.Errorf("%d counts or slopes are over their budgets; mend it, or write the reason into bench/yardstick/why.go and the figure into budgets.go", bad)
 	}
 	return nil
 }

@@ -32,6 +32,9 @@ type bound struct {
 	// misses its limit; 0 where it explains none. Times drift: for them a reason is
 	// enough.
 	accepted float64
+	// worst is the ratio of times from which on no reason counts: a slope of this size is a walk,
+	// on every machine. 0 is none.
+	worst float64
 }
 
 // measure is what a bound is about.
@@ -125,7 +128,7 @@ func (b bound) holds(f Figure) bool {
 // reason for.
 func (b bound) explained(f Figure, why string) bool {
 	switch {
-	case why == "":
+	case why == "" || b.tooSteep(f):
 		return false
 	case !b.of.counted:
 		return true
@@ -134,6 +137,9 @@ func (b bound) explained(f Figure, why string) bool {
 	}
 	return f.Median <= b.accepted
 }
+
+// tooSteep reports whether the figure is a slope of time that no reason explains.
+func (b bound) tooSteep(f Figure) bool { return b.worst > 0 && f.Median > b.worst }
 
 func (b bound) String() string {
 	sign := "≤ "

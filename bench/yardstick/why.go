@@ -35,9 +35,10 @@ const (
 		"those who wait for their turn: 150 bytes) lent to it for a turn; states that are made when a hook sets one (80); times in the store as " +
 		"numbers (60)."
 
-	whyGrowth = "Nothing in a turn walks the tools or the history: the list of tools is encoded once, and the history is a frozen view of " +
-		"pieces that never move, to which a turn adds at the end. What is left is a piece for every 64 messages and the processor's " +
-		"caches, which a long history is not in."
+	whyGrowth = "internal/test/visits counts what a turn visits: no statement of a turn with one call runs more often with more tools or a longer history. " +
+		"The list of tools is encoded once. The history is a frozen view of pieces that never move, each message knows the bytes and the weakest origin up to it, " +
+		"and a turn adds at the end. What is left is a piece for every 64 messages and the processor's caches, which a long history is not in. " +
+		"A provider that sends the history has to read all of it; the scripted one of these benchmarks does not."
 
 	whyHooks = "A hook allocates nothing at any point but a wrap. What a turn with hooks allocates besides is the place that its points are told, which " +
 		"a turn without any does not make. Next: places that are part of the turn from the beginning."

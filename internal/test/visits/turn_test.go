@@ -43,6 +43,9 @@ func (s *subject) BeforeModel(_ context.Context, _ *hook.Step, req message.Model
 	return hook.ModelDecision{}, nil
 }
 
+// silent has no point.
+type silent struct{ hook.Nop }
+
 type answer struct{}
 
 func (answer) Run(context.Context, *hook.Env) message.ToolResult { return message.TextResult("ok") }
@@ -76,7 +79,7 @@ func (s size) start(t *testing.T, walk bool) func() {
 	}
 	fields := []composite.Field{{Name: "Subject", Hook: sub}}
 	for i := range s.hooks {
-		fields = append(fields, composite.Field{Name: fmt.Sprint("Hook", i), Hook: &hook.Nop{}})
+		fields = append(fields, composite.Field{Name: fmt.Sprint("Hook", i), Hook: silent{}})
 	}
 	hooks, err := composite.Of("All", fields...)
 	require.NoError(t, err)

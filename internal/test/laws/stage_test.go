@@ -114,7 +114,7 @@ func find(tools []tool, name string) *tool {
 }
 
 // rounds is how many random sets of hooks are played for each law.
-var rounds = flag.Int("laws.rounds", 500, "play so many random sets of hooks for each law")
+var rounds = flag.Int("laws.rounds", 2_000, "play so many random sets of hooks for each law")
 
 // turns are how many turns of each law are played on each of both composites, which
 // makes as many as there are rounds of the laws without a runtime.

@@ -3,8 +3,6 @@ package shell_test
 import (
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
 )
 
 // TestTimeIsBounded: no line of the longest length takes long, whatever is nested or repeated in it.

@@ -91,7 +91,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 	missing := mcp.Server{Name: "missing", Command: "no-such-program-anywhere"}
 	remote := mcp.Server{Name: "remote", Refused: "the transport sse is not supported"}
 	process, place := &recorder{}, &recorder{}
-	m := newMCP(t, &mcp.Options{ConnectTimeout: 10 * time.Second}, exits, hangs, missing, remote, testServer(t, "ok", "tools"))
+	m := newMCP(t, &mcp.Options{ConnectTimeout: 10 * time.Second, Patience: time.Minute}, exits, hangs, missing, remote, testServer(t, "ok", "tools"))
 	require.NoError(t, m.OnOpen(t.Context(), process))
 	cfg, err := m.OnBuildAgent(t.Context(), agent("").WithHost(place))
 	require.NoError(t, err, "an agent is built without the tools of servers that are not there")

@@ -66,6 +66,7 @@ func (m *member) takes(t *testing.T, other *member) error {
 
 // Two processes agree on who is alive by the clock of the database alone.
 func TestANodeThatIsSilentBeforeAWitnessIsDead(t *testing.T) {
+	needs.Proof(t)
 	t.Parallel()
 	const ttl, every = 2 * time.Second, 200 * time.Millisecond
 	dsn := migrated.Database(t)

@@ -31,7 +31,7 @@ var (
 // Random composites, printed as Go, generated and built, do what the dynamic composite over the same struct does: mix-ins at
 // several depths, pointers and values, prefixes, orders, policies, interface fields, groups, nesting.
 func TestRandomComposites(t *testing.T) {
-	needs.Time(t)
+	needs.Proof(t)
 	t.Parallel()
 	seed := *modelSeed
 	if seed == 0 {

@@ -67,7 +67,10 @@ func (d dirs) prune(before time.Time) {
 		if free, err := lock.TryLock(); err != nil || !free {
 			continue
 		}
-		(&slot{dir: dir}).open()
+		for _, c := range tools.Caches() { // a program may have been killed between the mount of a layer and its OpenWork
+			_, work := (&slot{dir: dir}).layer(c.Name)
+			_ = jail.OpenWork(work)
+		}
 		if _, err := os.Lstat(filepath.Join(dir, seenFile)); err == nil {
 			_ = lock.Unlock()
 			continue // its program was killed: see recover
@@ -139,14 +142,6 @@ func (d dirs) take(lasting bool) (*slot, error) {
 	s := &slot{dir: dir, lock: flock.New(filepath.Join(dir, "lock")), once: true}
 	_, err = s.lock.TryLock()
 	return s, err
-}
-
-// open lets the owner remove what a program left that was killed between the mount of a layer and its [jail.OpenWork].
-func (s *slot) open() {
-	for _, c := range tools.Caches() {
-		_, work := s.layer(c.Name)
-		_ = jail.OpenWork(work)
-	}
 }
 
 // free gives the layers back. What the kernel leaves in each that it has mounted goes: it says that the layer was not given back.

@@ -347,8 +347,8 @@ var gates = []gate{
 	},
 	{
 		name:  "nodes over PostgreSQL",
-		shows: "An outage of the database is no death of a node, and one that takes time to start is down, not gone.",
-		pkg:   "./runtime/store/postgres", tests: "TestAnOutageIsNoDeath|TestADatabaseThatTakesTimeToSayThatItStartsIsDown",
+		shows: "An outage of the database is no death of a node, a node that is silent before a witness is dead, and one that takes time to start is down, not gone.",
+		pkg:   "./runtime/store/postgres", tests: "TestAnOutageIsNoDeath|TestANodeThatIsSilentBeforeAWitnessIsDead|TestADatabaseThatTakesTimeToSayThatItStartsIsDown",
 		noBad: "the gates about daemons have it",
 	},
 	{
@@ -362,6 +362,18 @@ var gates = []gate{
 		shows: "A project of many directories does not keep a command from its start.",
 		pkg:   "./runtime/sandbox", tests: "TestManyDirectoriesDoNotStopCommands",
 		noBad: "it is a measurement",
+	},
+	{
+		name:  "visits of the daemon's turns",
+		shows: "The average turn of 2,000 of one conversation through the daemon's composite runs no statement more often than one of 200.",
+		pkg:   "./internal/test/visits", tests: "TestNothingWalksInTheDaemon",
+		noBad: "TestNothingWalks finds a hook that walks",
+	},
+	{
+		name:  "random composites",
+		shows: "Whatever composite is drawn, hookgen generates what compiles and acts as the model of it says, or names the conflict.",
+		pkg:   "./gen", tests: "TestRandomComposites",
+		noBad: "the scenarios of gen are",
 	},
 	{
 		name:    "features A to B",

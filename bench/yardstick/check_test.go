@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 		{name: "an allocation of silent deciders", results: fixed().set("composites.EightDeciders/generated", allocs, 1), bad: 1,
 			says: []string{"eight silent deciders, isolated: ≤ 0 allocations, seen 1\n    no reason written"}},
 		{name: "a walk, which takes time and nothing else", results: fixed().set(oneCall512, nanoseconds, 45e3), bad: 1,
-			says: []string{"turn: 512 tools (against 1): ≤ 1.2×, seen 2.25×\n    more than 2× is a walk"}},
+			says: []string{"turn: 512 tools (against 1): ≤ 1.2×, seen 2.25× (2.09–2.45×)\n    more than 2× is a walk"}},
 		{name: "a slope that the reason explains", results: fixed().set(oneCall512, nanoseconds, 35e3)},
 		{name: "another time never decides", results: fixed().set(oneCall, nanoseconds, 1e9)},
 	} {

@@ -37,9 +37,9 @@ func TestNothingWalks(t *testing.T) {
 		// walks has, by file, the reason why something is visited.
 		walks map[string]string
 	}{
-		"messages":      {large: change(func(s *size) { s.messages = 10_000 }), growth: 9_900},
-		"tools":         {large: change(func(s *size) { s.tools = 512 }), growth: 511},
-		"hooks":         {large: change(func(s *size) { s.hooks = 64 }), growth: 63, walks: map[string]string{
+		"messages": {large: change(func(s *size) { s.messages = 10_000 }), growth: 9_900},
+		"tools":    {large: change(func(s *size) { s.tools = 512 }), growth: 511},
+		"hooks": {large: change(func(s *size) { s.hooks = 64 }), growth: 63, walks: map[string]string{
 			"composite/walk.go": asked, "composite/walk_hook.go": asked, "composite/isolate.go": asked, "hook/hook.go": asked,
 		}},
 		"conversations": {large: change(func(s *size) { s.conversations = 10_000 }), growth: 9_990},

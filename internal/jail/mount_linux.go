@@ -124,10 +124,10 @@ func (r root) step(m Mount, tree int) error {
 		return r.mounted(m, "tmpfs", options)
 	case Overlay:
 		err := r.mounted(m, "overlay", [][2]string{{"lowerdir", escaped(m.Source)}, {"upperdir", m.Upper}, {"workdir", m.Work}, {"userxattr", ""}, {"volatile", ""}})
-		if err != nil {
-			return err
+		if err == nil {
+			OpenWork(m.Work)
 		}
-		return OpenWork(m.Work)
+		return err
 	case Processes:
 		return r.mounted(m, "proc", nil)
 	case Terminals:

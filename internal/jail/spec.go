@@ -1,8 +1,6 @@
 package jail
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,14 +54,11 @@ type Mount struct {
 }
 
 // OpenWork lets the owner of an Overlay's Work remove it without changing modes first, as rm does. The kernel makes directories with
-// mode 0 in it and never looks at the mode again.
-func OpenWork(work string) error {
+// mode 0 in it and never looks at the mode again. What cannot be opened stays as it is.
+func OpenWork(work string) {
 	for _, dir := range []string{"work", "work/incompat", "work/incompat/volatile"} {
-		if err := os.Chmod(filepath.Join(work, dir), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+		_ = os.Chmod(filepath.Join(work, dir), 0o700)
 	}
-	return nil
 }
 
 // Op is what a Mount does.

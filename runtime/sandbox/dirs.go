@@ -67,9 +67,8 @@ func (d dirs) prune(before time.Time) {
 		if free, err := lock.TryLock(); err != nil || !free {
 			continue
 		}
-		for _, c := range tools.Caches() { // a program may have been killed between the mount of a layer and its OpenWork
-			_, work := (&slot{dir: dir}).layer(c.Name)
-			_ = jail.OpenWork(work)
+		for _, c := range tools.Caches() { // a program may have been killed between a mount and its OpenWork
+			jail.OpenWork(filepath.Join(dir, c.Name, "work"))
 		}
 		if _, err := os.Lstat(filepath.Join(dir, seenFile)); err == nil {
 			_ = lock.Unlock()

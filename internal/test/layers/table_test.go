@@ -99,6 +99,8 @@ var layers = []layer{
 		reason: "reads the streams of two wires; it knows no requests and no options"},
 	{pkgs: "runtime/provider/openai", may: []string{"hook", "runtime/provider", "runtime/provider/catalog", "runtime/provider/internal/wire", "runtime/provider/openai/internal/..."},
 		reason: "two wires of one vendor over net/http: no vendor's library"},
+	{pkgs: "runtime/provider/script", may: []string{"hook", "runtime/provider", "runtime/provider/catalog", "runtime/provider/internal/...", "internal/yamldoc"},
+		outside: []string{"go.yaml.in/yaml"}, reason: "a model that is a YAML file"},
 	{pkgs: "runtime/provider/...", may: []string{"hook", "runtime/provider", "runtime/provider/catalog", "runtime/provider/internal/...", "internal/yamldoc"},
 		outside: []string{"github.com/go-json-experiment/json"}, reason: "one adapter per package, over net/http: no vendor's library"},
 	{pkgs: "runtime/store", may: []string{"hook"}, reason: "an interface that stores outside implement"},

@@ -33,9 +33,9 @@ type answer struct {
 	// left: the consumer has stopped.
 	left  bool
 	model string
-	// text is the size of the request in bytes, messages the number of its messages, and
-	// sent the bytes passed on.
-	text, messages, sent int
+	asked asked
+	// sent counts the bytes passed on.
+	sent int
 	// kept counts the bytes of signatures, citations and blocks that go back as they came.
 	kept int
 
@@ -51,6 +51,9 @@ type answer struct {
 	stop     string
 	counts   counts
 }
+
+// asked is the size of the request: the bytes of its text, and its messages.
+type asked struct{ text, messages int }
 
 // block is one that is being streamed.
 type block struct {
@@ -84,7 +87,7 @@ func (a *answer) run(ctx context.Context, req message.ModelRequest) error {
 	if err != nil {
 		return p.s.Refuse("%w", err)
 	}
-	a.model, a.text, a.messages, a.last = s.model.Name, text, req.Messages.Len(), -1
+	a.model, a.asked, a.last = s.model.Name, asked{text, req.Messages.Len()}, -1
 	server := p.s
 	if s.drops {
 		server = p.drops
@@ -227,7 +230,7 @@ func (a *answer) startCall(b *block, h *head, data []byte) error {
 	b.call = a.calls
 	a.calls++
 	a.sent += len(h.Name)
-	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: b.call, CallID: a.ids.Unique(h.ID, a.messages, b.call), Tool: h.Name})
+	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: b.call, CallID: a.ids.Unique(h.ID, a.asked.messages, b.call), Tool: h.Name})
 	if args := string(h.Input); args != "" && args != "{}" && args != "null" { // an empty one stands for what is to come
 		a.say(b, message.ChunkCallArgs, args)
 	}
@@ -381,7 +384,7 @@ func (a *answer) end() error {
 	}
 	u := a.counts.usage()
 	if !a.counts.known {
-		u = wire.Estimate(a.text, a.sent)
+		u = wire.Estimate(a.asked.text, a.sent)
 	}
 	a.send(message.Chunk{Kind: message.ChunkFinish, Finish: finish, Usage: u})
 	return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,12 +165,12 @@ func TestTheSDKReadsTheKit(t *testing.T) {
 		{Kind: providertest.PieceCall, Call: 1, ID: "call_b", Tool: "read"}, piece(providertest.PieceArguments, 0, `"x"}`), piece(providertest.PieceArguments, 1, `{"path":"y"}`),
 	}
 	for from := range 2 { // a signature without thinking is redacted thinking
-		answer := providertest.Answer{Pieces: pieces[from:], Finish: message.FinishTools, Usage: message.Usage{Input: 120, Output: 48, CacheRead: 64, CacheWrite: 32}}
-		s := streams(strings.Join(wires.Messages(nil).Answer(answer).Events, ""))
+		says := providertest.Answer{Pieces: pieces[from:], Finish: message.FinishTools, Usage: message.Usage{Input: 120, Output: 48, CacheRead: 64, CacheWrite: 32}}
+		s := streams(strings.Join(wires.Messages(nil).Answer(says).Events, ""))
 		got, err := stream(t.Context(), theirs(base, s.client()), params())
 		require.NoError(t, err)
 		thoughts := map[int]string{0: "Both <are> needed."}[from]
-		assert.Equal(t, read{text: "I look — 😀", thoughts: thoughts, calls: []string{`call_a look{"at":"x"}`, `call_b read{"path":"y"}`}, signed: []string{"c2lnbmVk"}, usage: answer.Usage}, readTheirs(t, got))
+		assert.Equal(t, read{text: "I look — 😀", thoughts: thoughts, calls: []string{`call_a look{"at":"x"}`, `call_b read{"path":"y"}`}, signed: []string{"c2lnbmVk"}, usage: says.Usage}, readTheirs(t, got))
 		assert.Equal(t, sdk.StopReasonToolUse, got.StopReason)
 	}
 	for _, f := range wires.Messages(nil).Failures("why") {
@@ -192,17 +193,34 @@ func (s *server) error(t *testing.T) error {
 	return err
 }
 
-const answered = `data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","usage":{"input_tokens":2,"output_tokens":1}}}` + "\n\n" +
-	`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n"
+// events returns a stream; the name of an event is its type, which comes first.
+func events(all ...string) string {
+	var b strings.Builder
+	for _, data := range all {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(data, `{"type":"`), `"`)
+		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", kind, data)
+	}
+	return b.String()
+}
 
-const ended = `data: {"type":"content_block_stop","index":0}` + "\n\n" +
-	`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n"
+// answer returns the stream of an answer of these texts; without its end it is cut.
+func answer(whole bool, texts ...string) string {
+	all := []string{`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","usage":{"input_tokens":2,"output_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`}
+	for _, text := range texts {
+		all = append(all, fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, text))
+	}
+	if whole {
+		all = append(all, `{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}`, `{"type":"message_stop"}`)
+	}
+	return events(all...)
+}
 
 // The SDK sends the same body to the same address, with the same version of the API and the
 // key in the same header. Its other headers describe the SDK and its computer.
 func TestBothSendTheSame(t *testing.T) {
 	t.Parallel()
-	s := streams(answered + ended)
+	s := streams(answer(true))
 	require.NoError(t, s.error(t))
 	_, err := provider.Collect(ours(s.client()).Stream(t.Context(), hello()))
 	require.NoError(t, err)
@@ -230,7 +248,7 @@ func TestTheSDKKnowsEveryMember(t *testing.T) {
 	meta := func(members string) message.JSON {
 		return message.JSON(`{"anthropic":{"model":"` + model + `",` + members + `}}`)
 	}
-	s := streams(answered + ended)
+	s := streams(answer(true))
 	_, err := provider.Collect(ours(s.client()).Stream(t.Context(), message.ModelRequest{
 		Model: message.Model{Name: model, MaxTokens: 100, Stop: message.ListOf("END"), Tier: "standard_only", Extra: `{"metadata":{"user_id":"u"}}`,
 			Reasoning: message.Reasoning{Effort: message.EffortHigh}, Choice: message.ToolChoice{Mode: message.ToolChoiceNone},
@@ -258,7 +276,7 @@ func TestTheSDKKnowsEveryMember(t *testing.T) {
 // The SDK takes a stream without its last event for a whole answer; the provider does not.
 func TestWhereTheProviderIsStricter(t *testing.T) {
 	t.Parallel()
-	s := streams(answered + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half an ans"}}` + "\n\n")
+	s := streams(answer(false, "half an ans"))
 	got, err := stream(t.Context(), theirs(base, s.client()), params())
 	require.NoError(t, err)
 	assert.Equal(t, "half an ans", got.Content[0].Text)
@@ -269,11 +287,7 @@ func TestWhereTheProviderIsStricter(t *testing.T) {
 // BenchmarkDecode compares the cost of a chunk.
 func BenchmarkDecode(b *testing.B) {
 	const chunks = 1000
-	var long strings.Builder
-	for i := range chunks {
-		fmt.Fprintf(&long, `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" word%d"}}`+"\n\n", i)
-	}
-	hc := streams(answered + long.String() + ended).client()
+	hc := streams(answer(true, slices.Repeat([]string{" word"}, chunks)...)).client()
 	p, c := ours(hc), theirs(base, hc)
 	run := func(name string, read func() error) {
 		b.Run(name, func(b *testing.B) {

@@ -182,15 +182,12 @@ func (s *slot) mark(name string) string {
 func (s *slot) makeLayers() error {
 	for _, c := range tools.Caches() {
 		upper, work := s.layer(c.Name)
-		if _, err := os.Lstat(s.mark(c.Name)); err == nil {
-			if err := errors.Join(removeAll(upper), removeAll(work)); err != nil {
-				return fmt.Errorf("layer of the cache %s: %w", c.Name, err)
-			}
+		var err error
+		if _, missing := os.Lstat(s.mark(c.Name)); missing == nil {
+			err = errors.Join(removeAll(upper), removeAll(work))
 		}
-		for _, dir := range []string{upper, work} {
-			if err := os.MkdirAll(dir, 0o700); err != nil {
-				return fmt.Errorf("layer of the cache %s: %w", c.Name, err)
-			}
+		if err = errors.Join(err, os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)); err != nil {
+			return fmt.Errorf("layer of the cache %s: %w", c.Name, err)
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -67,7 +68,7 @@ func five(log *[]string, failing int, fail string) []hook.Hook {
 
 func opened(t *testing.T, hooks ...hook.Hook) *runtime.Runtime {
 	t.Helper()
-	rt := runtime.New(compose(t, hooks), plays(), nil)
+	rt := runtime.New(rig.Compose(t, hooks), rig.Plays(), nil)
 	require.NoError(t, rt.Open(t.Context()))
 	t.Cleanup(func() { _ = rt.Close(context.Background()) })
 	return rt
@@ -97,12 +98,12 @@ func TestLawAFailedRegistrationIsUndoneInReverse(t *testing.T) {
 func TestRegistrationIsRefusedWhenAHookPanicsBeforeIt(t *testing.T) {
 	t.Parallel()
 	for name, h := range map[string]hook.Hook{
-		"Schema": panicky{at: "Schema"}, "ScopedTools": panicky{at: "ScopedTools"},
-		"SystemPrompt": panicky{at: "SystemPrompt"}, "OnBuildAgent": panicky{at: "OnBuildAgent"},
+		"Schema": rig.Panicky{At: "Schema"}, "ScopedTools": rig.Panicky{At: "ScopedTools"},
+		"SystemPrompt": rig.Panicky{At: "SystemPrompt"}, "OnBuildAgent": rig.Panicky{At: "OnBuildAgent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rt := runtime.New(h, plays(), nil)
+			rt := runtime.New(h, rig.Plays(), nil)
 			require.NoError(t, rt.Open(t.Context()))
 			_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 			var f *hook.Failure
@@ -113,28 +114,6 @@ func TestRegistrationIsRefusedWhenAHookPanicsBeforeIt(t *testing.T) {
 			assert.ErrorIs(t, err, runtime.ErrAgentUnknown)
 		})
 	}
-}
-
-type panicky struct {
-	hook.Nop
-	at string
-}
-
-func (p panicky) trip(at string) {
-	if p.at == at {
-		panic("boom")
-	}
-}
-func (p panicky) Schema() []message.Tool                { p.trip("Schema"); return nil }
-func (p panicky) SystemPrompt(*hook.AgentConfig) string { p.trip("SystemPrompt"); return "" }
-func (p panicky) ScopedTools(*hook.AgentConfig) hook.Scope {
-	p.trip("ScopedTools")
-	return hook.Scope{}
-}
-func (p panicky) OnEvent(context.Context, hook.Event) { p.trip("OnEvent") }
-func (p panicky) OnBuildAgent(_ context.Context, c hook.AgentConfig) (hook.AgentConfig, error) {
-	p.trip("OnBuildAgent")
-	return c, nil
 }
 
 func TestANameIsUnknownUntilRegistrationHasReturned(t *testing.T) {
@@ -170,24 +149,24 @@ func TestLookupDuringUnregister(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log []string
-		w := start(t, plays(calls(want{"1", "slow", "{}"}), says("done")), &lifecycle{name: "L", log: &log}, box(sleeps("slow", time.Minute)))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "slow", "{}")), rig.Says("done")), &lifecycle{name: "L", log: &log}, rig.Box(rig.Sleeps("slow", time.Minute)))
 		ended := make(chan error, 1)
 		go func() {
-			_, err := w.try(context.Background(), "go")
+			_, err := w.Try(context.Background(), "go")
 			ended <- err
 		}()
 		synctest.Wait()
 		gone := make(chan error, 1)
-		go func() { gone <- w.rt.Unregister(context.Background(), "a") }()
+		go func() { gone <- w.Runtime.Unregister(context.Background(), "a") }()
 		synctest.Wait()
 
-		_, err := w.rt.Agent("a")
+		_, err := w.Runtime.Agent("a")
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
-		_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+		_, err = w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "a"})
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
-		_, err = dialog.Conversation(t.Context(), w.rt, "a", "bob")
+		_, err = dialog.Conversation(t.Context(), w.Runtime, "a", "bob")
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
-		_, err = dialog.Send(t.Context(), w.conv, message.TextInput("more"), nil)
+		_, err = dialog.Send(t.Context(), w.Conv, message.TextInput("more"), nil)
 		require.ErrorIs(t, err, runtime.ErrAgentClosing)
 		select {
 		case <-gone:
@@ -198,11 +177,11 @@ func TestLookupDuringUnregister(t *testing.T) {
 		require.NoError(t, <-ended, "the turn in flight ends in peace")
 		require.NoError(t, <-gone)
 		assert.Equal(t, "unregister L", log[len(log)-1])
-		_, err = w.rt.Agent("a")
+		_, err = w.Runtime.Agent("a")
 		require.ErrorIs(t, err, runtime.ErrAgentUnknown)
-		_, err = dialog.Send(t.Context(), w.conv, message.TextInput("more"), nil)
+		_, err = dialog.Send(t.Context(), w.Conv, message.TextInput("more"), nil)
 		require.ErrorIs(t, err, runtime.ErrAgentUnknown)
-		_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
+		_, err = w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "a"})
 		require.NoError(t, err, "the name is free again")
 	})
 }
@@ -211,38 +190,38 @@ func TestCloseUnregistersInReverseAndCancelsWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log []string
-		w := start(t, plays(calls(want{"1", "slow", "{}"})), &registrar{log: &log}, box(sleeps("slow", time.Hour)))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "slow", "{}"))), &registrar{log: &log}, rig.Box(rig.Sleeps("slow", time.Hour)))
 		for _, name := range []string{"b", "c"} {
-			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: name})
+			_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: name})
 			require.NoError(t, err)
 		}
-		assert.Equal(t, []string{"a", "b", "c"}, w.rt.Agents())
+		assert.Equal(t, []string{"a", "b", "c"}, w.Runtime.Agents())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := w.try(context.Background(), "go")
+			_, err := w.Try(context.Background(), "go")
 			ended <- err
 		}()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		require.NoError(t, w.rt.Close(ctx))
+		require.NoError(t, w.Runtime.Close(ctx))
 		assert.Equal(t, time.Minute, time.Since(began))
 		require.ErrorIs(t, <-ended, runtime.ErrClosed, "the cause of the cancellation")
 		assert.Equal(t, []string{"c", "b", "a"}, log)
-		assert.Len(t, w.history(), 3, "what the turn did is kept")
+		assert.Len(t, w.History(), 3, "what the turn did is kept")
 
 		for name, err := range map[string]error{
-			"Close": w.rt.Close(t.Context()), "Open": w.rt.Open(t.Context()), "Unregister": w.rt.Unregister(t.Context(), "a"),
-			"Refresh": w.rt.Refresh(t.Context(), "a"),
+			"Close": w.Runtime.Close(t.Context()), "Open": w.Runtime.Open(t.Context()), "Unregister": w.Runtime.Unregister(t.Context(), "a"),
+			"Refresh": w.Runtime.Refresh(t.Context(), "a"),
 		} {
 			assert.ErrorIs(t, err, runtime.ErrClosed, name)
 		}
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "d"})
+		_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "d"})
 		require.ErrorIs(t, err, runtime.ErrClosed)
-		_, err = w.rt.Agent("a")
+		_, err = w.Runtime.Agent("a")
 		require.ErrorIs(t, err, runtime.ErrClosed)
-		_, err = dialog.Send(t.Context(), w.conv, message.TextInput("x"), nil)
+		_, err = dialog.Send(t.Context(), w.Conv, message.TextInput("x"), nil)
 		require.ErrorIs(t, err, runtime.ErrClosed)
 	})
 }
@@ -260,7 +239,7 @@ func TestOpenAndCloseBracketTheProcess(t *testing.T) {
 	t.Parallel()
 	var log []string
 	hooks := five(&log, 3, "open")
-	rt := runtime.New(compose(t, hooks), plays(), nil)
+	rt := runtime.New(rig.Compose(t, hooks), rig.Plays(), nil)
 	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
 	require.ErrorIs(t, err, runtime.ErrNotOpen)
 	require.ErrorContains(t, rt.Open(t.Context()), "3 is broken")
@@ -280,7 +259,7 @@ func TestOpenAndCloseBracketTheProcess(t *testing.T) {
 
 func TestConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	rt := opened(t, box(named("read"), named("write"), named("mcp__files__search")))
+	rt := opened(t, rig.Box(rig.Named("read"), rig.Named("write"), rig.Named("mcp__files__search")))
 	for _, tc := range []struct {
 		name string
 		cfg  hook.AgentConfig
@@ -304,17 +283,17 @@ func TestConfigurationIsChecked(t *testing.T) {
 func TestToolsAreChecked(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		tools []tool
+		tools []rig.Tool
 		want  string
 	}{
-		"two owners":    {[]tool{named("read"), named("write"), named("read")}, `tool "read" has two owners`},
-		"a bad name":    {[]tool{named("mcp.read")}, `tool "mcp.read": the name has to match`},
-		"a long name":   {[]tool{named("x1234567890123456789012345678901234567890123456789012345678901234")}, "the name has to match"},
-		"an empty name": {[]tool{named("")}, "the name has to match"},
+		"two owners":    {[]rig.Tool{rig.Named("read"), rig.Named("write"), rig.Named("read")}, `tool "read" has two owners`},
+		"a bad name":    {[]rig.Tool{rig.Named("mcp.read")}, `tool "mcp.read": the name has to match`},
+		"a long name":   {[]rig.Tool{rig.Named("x1234567890123456789012345678901234567890123456789012345678901234")}, "the name has to match"},
+		"an empty name": {[]rig.Tool{rig.Named("")}, "the name has to match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := opened(t, box(tc.tools...)).Register(t.Context(), hook.AgentConfig{Name: "a"})
+			_, err := opened(t, rig.Box(tc.tools...)).Register(t.Context(), hook.AgentConfig{Name: "a"})
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
@@ -331,29 +310,29 @@ func (f fixedTools) Schema() []message.Tool { return f.tools }
 
 func TestRefreshReadsRunTimeToolsAgain(t *testing.T) {
 	t.Parallel()
-	b := box(named("a"), named("b"))
-	m := plays(says("1"), calls(want{"1", "a", "{}"}, want{"2", "c", "{}"}), says("2"))
-	w := startWith(t, m, hook.AgentConfig{Name: "x"}, nil, b)
-	w.send("one")
-	b.tools = []tool{named("b"), named("c")}
-	require.NoError(t, w.rt.Refresh(t.Context(), "x"))
-	w.send("two")
-	agent, err := w.rt.Agent("x")
+	b := rig.Box(rig.Named("a"), rig.Named("b"))
+	m := rig.Plays(rig.Says("1"), rig.Calls(rig.Call("1", "a", "{}"), rig.Call("2", "c", "{}")), rig.Says("2"))
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "x"}, nil, b)
+	w.Send("one")
+	b.Tools = []rig.Tool{rig.Named("b"), rig.Named("c")}
+	require.NoError(t, w.Runtime.Refresh(t.Context(), "x"))
+	w.Send("two")
+	agent, err := w.Runtime.Agent("x")
 	require.NoError(t, err)
 	assert.Equal(t, "c", agent.Tools().Tools().At(1).Name)
 	assert.Equal(t, []string{"a", "b"}, agent.Config().Tools, "the registered configuration stays")
-	assert.Contains(t, w.history()[4], "tool 1 a not_registered:")
-	assert.Contains(t, w.history()[5], "tool 2 c: c:")
-	require.ErrorIs(t, w.rt.Refresh(t.Context(), "nobody"), runtime.ErrAgentUnknown)
+	assert.Contains(t, w.History()[4], "tool 1 a not_registered:")
+	assert.Contains(t, w.History()[5], "tool 2 c: c:")
+	require.ErrorIs(t, w.Runtime.Refresh(t.Context(), "nobody"), runtime.ErrAgentUnknown)
 
-	b.tools = append(b.tools, named("b"))
-	require.ErrorContains(t, w.rt.Refresh(t.Context(), "x"), "two owners")
+	b.Tools = append(b.Tools, rig.Named("b"))
+	require.ErrorContains(t, w.Runtime.Refresh(t.Context(), "x"), "two owners")
 	assert.Equal(t, 2, agent.Tools().Tools().Len(), "a failed refresh changes nothing")
 }
 
 func TestAgentsComeAndGoDuringTurns(t *testing.T) {
 	t.Parallel()
-	rt := runtime.New(box(named("x")), echoes{}, nil)
+	rt := runtime.New(rig.Box(rig.Named("x")), echoes{}, nil)
 	require.NoError(t, rt.Open(t.Context()))
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -387,34 +366,36 @@ func TestAgentsComeAndGoDuringTurns(t *testing.T) {
 // echoes is a provider that answers "ok".
 type echoes struct{}
 
-func (echoes) Stream(context.Context, message.ModelRequest) message.ModelStream { return says("ok") }
+func (echoes) Stream(context.Context, message.ModelRequest) message.ModelStream {
+	return rig.Says("ok")
+}
 
 func TestUnregisterCancelsTurnsWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, plays(calls(want{"1", "slow", "{}"})), box(sleeps("slow", time.Hour)))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "slow", "{}"))), rig.Box(rig.Sleeps("slow", time.Hour)))
 		ended := make(chan error, 1)
 		go func() {
-			_, err := w.try(context.Background(), "go")
+			_, err := w.Try(context.Background(), "go")
 			ended <- err
 		}()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		require.NoError(t, w.rt.Unregister(ctx, "a"), "it is done all the same")
+		require.NoError(t, w.Runtime.Unregister(ctx, "a"), "it is done all the same")
 		require.ErrorIs(t, <-ended, runtime.ErrAgentClosing)
-		assert.Empty(t, w.rt.Agents())
+		assert.Empty(t, w.Runtime.Agents())
 	})
 }
 
 func TestOnBuildAgentMayChangeTheConfigurationButNotTheName(t *testing.T) {
 	t.Parallel()
 	builds := func(f func(*hook.AgentConfig)) hook.Hook { return builder{f: f} }
-	w := startWith(t, plays(says("ok")), hook.AgentConfig{Name: "a", Instructions: "Help."}, nil,
+	w := rig.StartWith(t, rig.Plays(rig.Says("ok")), hook.AgentConfig{Name: "a", Instructions: "Help."}, nil,
 		builds(func(c *hook.AgentConfig) { c.Instructions += " Quickly." }), builds(func(c *hook.AgentConfig) { c.Model.Name = "big" }))
-	w.send("hi")
-	assert.Equal(t, "Help. Quickly.", w.model.requests[0].System)
-	assert.Equal(t, "big", w.model.requests[0].Model.Name)
+	w.Send("hi")
+	assert.Equal(t, "Help. Quickly.", w.Model.Requests[0].System)
+	assert.Equal(t, "big", w.Model.Requests[0].Model.Name)
 	_, err := opened(t, builds(func(c *hook.AgentConfig) { c.Name = "b" })).Register(t.Context(), hook.AgentConfig{Name: "a"})
 	require.ErrorContains(t, err, "changed the name")
 	_, err = opened(t, builds(func(c *hook.AgentConfig) { c.Limits.Tokens = -1 })).Register(t.Context(), hook.AgentConfig{Name: "a"})
@@ -435,7 +416,7 @@ func TestACompositeThatIsNotReadyDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	unready, err := composite.Of("guarded", composite.Field{Name: "Guard"})
 	require.NoError(t, err)
-	rt := runtime.New(unready, plays(), nil)
+	rt := runtime.New(unready, rig.Plays(), nil)
 	require.ErrorContains(t, rt.Open(t.Context()), "required and nil: Guard")
 	assert.Panics(t, func() { runtime.New(nil, nil, nil) }, "misuse at setup")
 	require.NoError(t, rt.Close(t.Context()))
@@ -445,19 +426,19 @@ func TestACompositeThatIsNotReadyDoesNotOpen(t *testing.T) {
 func TestCloseCancelsTurnsThatAreJustBeginning(t *testing.T) {
 	t.Parallel()
 	for range 300 {
-		w := start(t, plays(calls(want{"1", "waits", "{}"})), box(does("waits", func(ctx context.Context) message.ToolResult {
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "waits", "{}"))), rig.Box(rig.Does("waits", func(ctx context.Context) message.ToolResult {
 			<-ctx.Done()
 			return message.FailedResult(message.FailCancelled, "cancelled")
 		})))
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_, err := w.try(context.Background(), "go")
+			_, err := w.Try(context.Background(), "go")
 			assert.ErrorIs(t, err, runtime.ErrClosed)
 		}()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.NoError(t, w.rt.Close(ctx))
+		require.NoError(t, w.Runtime.Close(ctx))
 		<-ended
 	}
 }

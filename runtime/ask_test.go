@@ -9,6 +9,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -17,11 +18,11 @@ func TestAnInquiryThatCannotBePutSaysWhy(t *testing.T) {
 	one := message.ListOf(hook.Question{Text: "Which?"})
 	var texts []string
 	var early error
-	var w *world
-	ask := tool{message.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
-		early = w.rt.Answer(w.conv.ID(), "", "ann", hook.Response{})
+	var w *rig.World
+	ask := rig.Tool{Tool: message.Tool{Name: "ask", Waits: true}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		early = w.Runtime.Answer(w.Conv.ID(), "", "ann", hook.Response{})
 		answer := hook.Response{Given: message.ListOf(hook.Given{Text: "this"})}
-		if err := w.rt.Answer(w.conv.ID(), env.Key, "ann", answer); err != nil {
+		if err := w.Runtime.Answer(w.Conv.ID(), env.Key, "ann", answer); err != nil {
 			texts = append(texts, err.Error())
 		}
 		for _, q := range []hook.Inquiry{{Questions: one}, {ID: "x"}, {ID: env.Key, Questions: one}, {ID: env.Key, Questions: one}} {
@@ -33,8 +34,8 @@ func TestAnInquiryThatCannotBePutSaysWhy(t *testing.T) {
 		}
 		return message.TextResult("done")
 	}}
-	w = start(t, plays(calls(want{"c1", "ask", `{}`}), says("so")), box(ask))
-	_, err := w.try(t.Context(), "hi")
+	w = rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "ask", `{}`)), rig.Says("so")), rig.Box(ask))
+	_, err := w.Try(t.Context(), "hi")
 	require.NoError(t, err)
 	require.ErrorIs(t, early, runtime.ErrRequestUnknown, "no inquiry has an empty id")
 	require.Len(t, texts, 4)

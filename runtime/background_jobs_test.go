@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -28,11 +29,11 @@ type archives struct {
 }
 
 // archived is a world whose only member is tagged background.
-func archived(t *testing.T, a *trail, o *runtime.Options, replies ...message.ModelStream) *world {
+func archived(t *testing.T, a *trail, o *runtime.Options, replies ...message.ModelStream) *rig.World {
 	t.Helper()
 	c, err := composite.New(&archives{a})
 	require.NoError(t, err)
-	return startWith(t, plays(replies...), hook.AgentConfig{Name: "a", Instructions: "Help."}, o, c)
+	return rig.StartWith(t, rig.Plays(replies...), hook.AgentConfig{Name: "a", Instructions: "Help."}, o, c)
 }
 
 // jobsOf are the jobs of a store, "status attempts failure".
@@ -51,12 +52,12 @@ func TestAJobCallsABackgroundObserver(t *testing.T) {
 		var seen *hook.Turn
 		a := new(trail)
 		a.do = func(_ context.Context, turn *hook.Turn) { seen = turn }
-		w := archived(t, a, nil, says("one"))
-		out := w.send("hi")
+		w := archived(t, a, nil, rig.Says("one"))
+		out := w.Send("hi")
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"1 one <nil>"}, a.noted())
-		assert.Equal(t, []string{"succeeded 1"}, jobsOf(t, w.store))
-		assert.Equal(t, []any{w.conv.ID(), "ann", "Help.", "hi", 2, out.Usage},
+		assert.Equal(t, []string{"succeeded 1"}, jobsOf(t, w.Store))
+		assert.Equal(t, []any{w.Conv.ID(), "ann", "Help.", "hi", 2, out.Usage},
 			[]any{seen.Conversation().ID(), seen.Conversation().Sender(), seen.Agent().Instructions, seen.Input().Text(),
 				seen.Standing().History.Len(), seen.Standing().Usage})
 		_, err := seen.Host().CallModel(t.Context(), message.ModelRequest{})
@@ -79,12 +80,12 @@ func TestAFailedBackgroundObserverIsRetried(t *testing.T) {
 				<-ctx.Done() // its minute
 			}
 		}
-		w := archived(t, a, &runtime.Options{Events: runtime.Events{RecordHooks: true}}, says("one"))
-		w.send("hi")
-		turn := w.events[0].Turn
+		w := archived(t, a, &runtime.Options{Events: runtime.Events{RecordHooks: true}}, rig.Says("one"))
+		w.Send("hi")
+		turn := w.Events[0].Turn
 		time.Sleep(time.Hour)
 		assert.Equal(t, int64(3), tries.Load())
-		assert.Equal(t, []string{"succeeded 3"}, jobsOf(t, w.store))
+		assert.Equal(t, []string{"succeeded 3"}, jobsOf(t, w.Store))
 		var runs []string
 		for _, ev := range a.of(event.HookRun) {
 			r, _ := ev.Run()
@@ -103,19 +104,19 @@ func TestTheNextProcessCallsABackgroundObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := mem.New(nil)
 		first := &trail{do: func(ctx context.Context, _ *hook.Turn) { <-ctx.Done() }}
-		w := archived(t, first, &runtime.Options{Store: st}, says("one"))
-		w.send("hi")
+		w := archived(t, first, &runtime.Options{Store: st}, rig.Says("one"))
+		w.Send("hi")
 		synctest.Wait() // the job is being done
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.NoError(t, w.rt.Close(ctx))
+		require.NoError(t, w.Runtime.Close(ctx))
 		assert.Equal(t, []string{"queued 0 closed"}, jobsOf(t, st))
 		second := new(trail)
 		next := archived(t, second, &runtime.Options{Store: st})
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"1 one <nil>"}, second.noted())
 		assert.Equal(t, []string{"succeeded 1"}, jobsOf(t, st))
-		require.NoError(t, next.rt.Close(t.Context()))
+		require.NoError(t, next.Runtime.Close(t.Context()))
 	})
 }
 
@@ -140,11 +141,11 @@ func TestBackgroundMembersAreFoundWhereverTheyAre(t *testing.T) {
 			}
 			c, err := composite.New(&outer{one, two, append(a.Extra, one)})
 			require.NoError(t, err)
-			w := startWith(t, plays(says("one")), hook.AgentConfig{Name: "a"}, &runtime.Options{Events: runtime.Events{RecordHooks: recorded}}, c)
-			w.send("hi")
+			w := rig.StartWith(t, rig.Plays(rig.Says("one")), hook.AgentConfig{Name: "a"}, &runtime.Options{Events: runtime.Events{RecordHooks: recorded}}, c)
+			w.Send("hi")
 			time.Sleep(time.Minute)
 			var keys []string
-			jobs, err := w.rt.Jobs(t.Context(), store.JobFilter{})
+			jobs, err := w.Runtime.Jobs(t.Context(), store.JobFilter{})
 			require.NoError(t, err)
 			for _, j := range jobs {
 				assert.Equal(t, store.JobSucceeded, j.Status)
@@ -172,7 +173,7 @@ func TestAJobOfAMemberThatIsGoneIsGivenUp(t *testing.T) {
 			"failed 1 the composite has no member Gone with the mode background at AfterTurn", "failed 1 the stored arguments of the call cannot be read",
 		}, jobsOf(t, st))
 		assert.Len(t, a.of(event.Diagnostic), 2)
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -180,11 +181,11 @@ func TestAJobOfAMemberThatIsGoneIsGivenUp(t *testing.T) {
 func TestArgumentsTooLongForAJobRunInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := new(trail)
-		w := archived(t, a, nil, says("one"))
-		w.send(strings.Repeat("long ", 20_000))
-		require.NoError(t, w.rt.Close(t.Context()))
+		w := archived(t, a, nil, rig.Says("one"))
+		w.Send(strings.Repeat("long ", 20_000))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 		assert.Equal(t, []string{"1 one <nil>", "closed"}, a.noted())
-		assert.Empty(t, jobsOf(t, w.store))
+		assert.Empty(t, jobsOf(t, w.Store))
 		told := a.of(event.Diagnostic)
 		require.Len(t, told, 1)
 		assert.Contains(t, told[0].Text, "no job could be queued for Trail at AfterTurn: it runs in the background now, and not at all if the process dies")
@@ -193,7 +194,7 @@ func TestArgumentsTooLongForAJobRunInTheBackground(t *testing.T) {
 
 // The kind is the runtime's alone.
 func TestTheKindOfBackgroundJobsIsReserved(t *testing.T) {
-	rt := runtime.New(nil, plays(), &runtime.Options{Jobs: runtime.JobOptions{Handlers: map[string]func(context.Context, runtime.JobRun) error{
+	rt := runtime.New(nil, rig.Plays(), &runtime.Options{Jobs: runtime.JobOptions{Handlers: map[string]func(context.Context, runtime.JobRun) error{
 		runtime.KindBackground: func(context.Context, runtime.JobRun) error { return nil },
 	}}})
 	assert.ErrorContains(t, rt.Open(t.Context()), "remove it from Options.Jobs.Handlers")
@@ -210,12 +211,12 @@ func TestBackgroundMembersRunUnderLayers(t *testing.T) {
 		c, err := composite.New(s)
 		require.NoError(t, err)
 		cfg := hook.AgentConfig{Name: "a"}.WithSection(runtime.LayerSection, `{"Other": "off"}`)
-		w := startWith(t, plays(says("one")), cfg, nil, c)
-		w.send("hi")
+		w := rig.StartWith(t, rig.Plays(rig.Says("one")), cfg, nil, c)
+		w.Send("hi")
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"1 one <nil>"}, s.Trail.noted())
 		assert.Empty(t, s.Other.noted())
-		assert.Equal(t, []string{"succeeded 1"}, jobsOf(t, w.store))
-		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Equal(t, []string{"succeeded 1"}, jobsOf(t, w.Store))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }

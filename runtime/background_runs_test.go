@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -80,27 +81,27 @@ type trails struct {
 	Trail *trail `hook:"AfterTurn: record"`
 }
 
-func startTrail(t *testing.T, a *trail, o *runtime.Options, replies ...message.ModelStream) *world {
+func startTrail(t *testing.T, a *trail, o *runtime.Options, replies ...message.ModelStream) *rig.World {
 	t.Helper()
 	c, err := composite.New(&trails{a})
 	require.NoError(t, err)
-	return startWith(t, plays(replies...), hook.AgentConfig{Name: "a", Instructions: "Help."}, o, c)
+	return rig.StartWith(t, rig.Plays(replies...), hook.AgentConfig{Name: "a", Instructions: "Help."}, o, c)
 }
 
 // Turns end without it, it sees them in order, and closing waits for it.
 func TestRecordedObserversDelayNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &trail{do: func(context.Context, *hook.Turn) { time.Sleep(time.Minute) }}
-		w := startTrail(t, a, nil, says("one"), says("two"), says("three"))
+		w := startTrail(t, a, nil, rig.Says("one"), rig.Says("two"), rig.Says("three"))
 		began := time.Now()
 		for range 3 {
-			w.send("hi")
+			w.Send("hi")
 		}
 		assert.Zero(t, time.Since(began))
 		assert.Empty(t, a.noted())
 		time.Sleep(90 * time.Second)
 		assert.Equal(t, []string{"1 one <nil>"}, a.noted(), "one after the other")
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 		assert.Equal(t, []string{"1 one <nil>", "2 two <nil>", "3 three <nil>", "closed"}, a.noted())
 	})
 }
@@ -109,21 +110,21 @@ func TestRecordedObserversDelayNobody(t *testing.T) {
 func TestClosingBoundsBackgroundRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &trail{do: func(context.Context, *hook.Turn) { time.Sleep(time.Hour) }}
-		w := startTrail(t, a, &runtime.Options{Calls: runtime.Calls{Grace: 5 * time.Second}}, says("one"), says("two"))
-		w.send("hi")
-		w.send("hi")
+		w := startTrail(t, a, &runtime.Options{Calls: runtime.Calls{Grace: 5 * time.Second}}, rig.Says("one"), rig.Says("two"))
+		w.Send("hi")
+		w.Send("hi")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		began := time.Now()
-		require.NoError(t, w.rt.Close(ctx))
+		require.NoError(t, w.Runtime.Close(ctx))
 		assert.Equal(t, 15*time.Second, time.Since(began))
 		assert.Equal(t, []string{"closed"}, a.noted())
-		assert.Equal(t, 1, w.rt.LateHooks())
+		assert.Equal(t, 1, w.Runtime.LateHooks())
 		left := a.of(event.Diagnostic)
 		require.Len(t, left, 1)
 		assert.Equal(t, "background runs that did not end in time: 1; queued behind them and never started: 1", left[0].Text)
 		time.Sleep(time.Hour)
-		assert.Zero(t, w.rt.LateHooks())
+		assert.Zero(t, w.Runtime.LateHooks())
 		assert.Equal(t, []string{"closed", "1 one context canceled"}, a.noted())
 	})
 }
@@ -151,16 +152,16 @@ func TestWhatABackgroundRunMayDo(t *testing.T) {
 			a.note(fmt.Sprint(turn.Standing().History.Len(), a.turns.Get(turn)))
 			panic("over")
 		}
-		slow := says("two")
-		w := startTrail(t, a, nil, says("one"), func(yield func(message.Chunk, error) bool) {
+		slow := rig.Says("two")
+		w := startTrail(t, a, nil, rig.Says("one"), func(yield func(message.Chunk, error) bool) {
 			time.Sleep(2 * time.Minute)
 			slow(yield)
 		})
-		w.send("hi")
-		first := w.events[0].Turn
-		w.events = nil
-		w.send("again")
-		require.NoError(t, w.rt.Close(t.Context()))
+		w.Send("hi")
+		first := w.Events[0].Turn
+		w.Events = nil
+		w.Send("again")
+		require.NoError(t, w.Runtime.Close(t.Context()))
 		for _, err := range errs[:3] {
 			assert.ErrorIs(t, err, hook.ErrNoTurn)
 		}
@@ -170,10 +171,10 @@ func TestWhatABackgroundRunMayDo(t *testing.T) {
 			evs := a.of(kind)
 			require.Len(t, evs, 1, kind)
 			assert.Empty(t, evs[0].Turn, "the turn is over, and the one that runs is another")
-			assert.Equal(t, w.conv.ID(), evs[0].Conversation)
-			assert.NotContains(t, w.kinds(), kind, "the observer of the second turn does not get it")
+			assert.Equal(t, w.Conv.ID(), evs[0].Conversation)
+			assert.NotContains(t, w.Kinds(), kind, "the observer of the second turn does not get it")
 		}
-		jobs, err := w.store.(store.Jobs).Jobs(t.Context(), store.JobFilter{})
+		jobs, err := w.Store.(store.Jobs).Jobs(t.Context(), store.JobFilter{})
 		require.NoError(t, err)
 		assert.Equal(t, first, jobs[0].Turn, "the job is of the turn that it is about")
 	})

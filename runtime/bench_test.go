@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -34,7 +35,7 @@ type fast struct {
 func newFast(n int) *fast {
 	f := &fast{}
 	for i := range n {
-		f.tools = append(f.tools, message.Tool{Name: fmt.Sprintf("tool_%d", i), Input: boxSchema})
+		f.tools = append(f.tools, message.Tool{Name: fmt.Sprintf("tool_%d", i), Input: rig.BoxSchema})
 	}
 	return f
 }
@@ -60,7 +61,7 @@ type loop struct {
 }
 
 func newLoop(n int) *loop {
-	l := &loop{answer: says("done")}
+	l := &loop{answer: rig.Says("done")}
 	l.call = func(yield func(message.Chunk, error) bool) {
 		for i := range n {
 			ok := yield(message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: l.id(), Tool: "tool_0"}, nil) &&
@@ -70,7 +71,7 @@ func newLoop(n int) *loop {
 				return
 			}
 		}
-		yield(finish(message.FinishTools), nil)
+		yield(rig.Finish(message.FinishTools), nil)
 	}
 	return l
 }
@@ -204,7 +205,7 @@ func thousandWords() message.ModelStream {
 	for i := range words {
 		words[i] = "word "
 	}
-	return says(words...)
+	return rig.Says(words...)
 }
 
 func BenchmarkDeltas(b *testing.B) {
@@ -227,7 +228,7 @@ func BenchmarkDeltas(b *testing.B) {
 // streaming is a turn whose events go to the hook and nobody else.
 func streaming(tb testing.TB, h hook.Hook, s message.ModelStream) func() {
 	tb.Helper()
-	rt := runtime.New(h, same{s}, nil)
+	rt := runtime.New(h, rig.Same{Reply: s}, nil)
 	require.NoError(tb, rt.Open(tb.Context()))
 	tb.Cleanup(func() { _ = rt.Close(context.Background()) })
 	_, err := rt.Register(tb.Context(), hook.AgentConfig{Name: "a"})
@@ -265,10 +266,6 @@ func streamingLimit(s message.ModelStream) func() {
 	}
 }
 
-type same struct{ stream message.ModelStream }
-
-func (s same) Stream(context.Context, message.ModelRequest) message.ModelStream { return s.stream }
-
 // The bounds are what holds today; the ceiling for one call is 40.
 func TestATurnAllocatesLittleAndDoesNotGrow(t *testing.T) {
 	measure := func(tools, calls, history int) float64 {
@@ -286,11 +283,25 @@ func TestATurnAllocatesLittleAndDoesNotGrow(t *testing.T) {
 		one, allocs.PerRun(200, limit(newFast(1), 1)), eight, allocs.PerRun(200, limit(newFast(1), 8)))
 }
 
+func TestDeltasCostNoAllocation(t *testing.T) {
+	count := func(n int) float64 {
+		words := make([]string, n)
+		for i := range words {
+			words[i] = "word "
+		}
+		turn := streaming(t, newFast(1), rig.Says(words...))
+		turn()
+		return allocs.PerRun(20, turn)
+	}
+	few, many := count(10), count(2010)
+	assert.LessOrEqual(t, many-few, 20.0, "2000 more deltas grow one buffer and nothing else")
+}
+
 // TestAnAgentTakesLittleMemory: the heap of 2,000 agents, divided by them. The bound is
 // what holds today, and a twentieth for the sizes of maps and slices that grow.
 func TestAnAgentTakesLittleMemory(t *testing.T) {
 	const agents, bound = 2000, 3100
-	rt := runtime.New(newFast(64), same{says("ok")}, nil)
+	rt := runtime.New(newFast(64), rig.Same{Reply: rig.Says("ok")}, nil)
 	require.NoError(t, rt.Open(t.Context()))
 	defer func() { require.NoError(t, rt.Close(context.Background())) }()
 	in := message.TextInput("go")
@@ -331,7 +342,7 @@ func oneTurn(ctx context.Context, rt *runtime.Runtime, name string, in message.I
 // BenchmarkAgents registers agents that share 64 tools, each with a conversation
 // of one turn, and says what one of them takes.
 func BenchmarkAgents(b *testing.B) {
-	rt := runtime.New(newFast(64), same{says("ok")}, nil)
+	rt := runtime.New(newFast(64), rig.Same{Reply: rig.Says("ok")}, nil)
 	require.NoError(b, rt.Open(b.Context()))
 	b.Cleanup(func() { _ = rt.Close(context.Background()) })
 	before := reachable()
@@ -347,7 +358,7 @@ func BenchmarkAgents(b *testing.B) {
 }
 
 func BenchmarkRegister(b *testing.B) {
-	rt := runtime.New(newFast(64), same{says("ok")}, nil)
+	rt := runtime.New(newFast(64), rig.Same{Reply: rig.Says("ok")}, nil)
 	require.NoError(b, rt.Open(b.Context()))
 	b.Cleanup(func() { _ = rt.Close(context.Background()) })
 	b.ReportAllocs()

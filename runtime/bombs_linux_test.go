@@ -24,6 +24,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/needs"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -41,8 +42,8 @@ type bomb struct {
 var bombEvents = flag.Int("bombs", 150_000, "events that each bomb of events emits")
 
 // emitsMany is a tool that emits n events.
-func emitsMany(n int, emit func(ctx context.Context, env *hook.Env, i int)) tool {
-	return tool{message.Tool{Name: "x"}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+func emitsMany(n int, emit func(ctx context.Context, env *hook.Env, i int)) rig.Tool {
+	return rig.Tool{Tool: message.Tool{Name: "x"}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		for i := range n {
 			emit(ctx, env, i)
 		}
@@ -57,29 +58,29 @@ func diagnostic(ctx context.Context, env *hook.Env, i int) {
 var bombs = map[string]bomb{
 	"output of 100 MB": {cap: 512, run: func(t *testing.T) {
 		out := strings.Repeat("€", 100_000_000/3)
-		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(does("x", func(context.Context) message.ToolResult { return message.TextResult(out) })))
-		assert.Equal(t, "done", w.send("go").Text())
-		r := w.results()[0]
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), rig.Box(rig.Does("x", func(context.Context) message.ToolResult { return message.TextResult(out) })))
+		assert.Equal(t, "done", w.Send("go").Text())
+		r := w.Results()[0]
 		assert.Less(t, len(r), 2*100_000)
 		assert.True(t, utf8.ValidString(r))
 		assert.NotContains(t, r, "\uFFFD")
 		assert.Contains(t, r, "left out")
 	}},
 	"10,000 tools": {cap: 256, run: func(t *testing.T) {
-		tools := make([]tool, 10_000)
+		tools := make([]rig.Tool, 10_000)
 		for i := range tools {
-			tools[i] = named(fmt.Sprint("tool_", i))
+			tools[i] = rig.Named(fmt.Sprint("tool_", i))
 		}
-		w := start(t, plays(calls(want{"1", "tool_9999", "{}"}), says("done")), box(tools...))
-		assert.Equal(t, "done", w.send("go").Text())
-		assert.Equal(t, []string{"tool_9999:"}, w.results())
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "tool_9999", "{}")), rig.Says("done")), rig.Box(tools...))
+		assert.Equal(t, "done", w.Send("go").Text())
+		assert.Equal(t, []string{"tool_9999:"}, w.Results())
 	}},
 	"a flood of events of one tool": {cap: 128, run: func(t *testing.T) {
 		st := &countingStore{Store: mem.New(&mem.Options{Journal: true})}
-		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"},
-			&runtime.Options{Store: st, Events: runtime.Events{Recent: 4096}}, box(emitsMany(*bombEvents, diagnostic)))
+		w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), hook.AgentConfig{Name: "a"},
+			&runtime.Options{Store: st, Events: runtime.Events{Recent: 4096}}, rig.Box(emitsMany(*bombEvents, diagnostic)))
 		told := 0
-		out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+		out, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 			if ev.Kind != event.TextDelta {
 				told++
 			}
@@ -90,30 +91,30 @@ var bombs = map[string]bomb{
 		assert.EqualValues(t, told, st.events.Load(), "each is kept")
 	}},
 	"progress as fast as can be of eight tools": {cap: 128, run: func(t *testing.T) {
-		ws := make([]want, 8)
+		ws := make([]rig.ToolCall, 8)
 		for i := range ws {
-			ws[i] = want{"", "x", "{}"}
+			ws[i] = rig.Call("", "x", "{}")
 		}
 		progress := emitsMany(*bombEvents/8, func(_ context.Context, env *hook.Env, i int) { env.Progress(fmt.Sprintf("%0128d", i)) })
-		w := startWith(t, plays(calls(ws...), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Events: runtime.Events{Recent: 4096}}, box(progress))
+		w := rig.StartWith(t, rig.Plays(rig.Calls(ws...), rig.Says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Events: runtime.Events{Recent: 4096}}, rig.Box(progress))
 		told := 0
-		out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) { told++ }})
+		out, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) { told++ }})
 		require.NoError(t, err)
 		assert.Equal(t, "done", out.Text())
 		assert.GreaterOrEqual(t, told, *bombEvents/8*8)
 	}},
 	"progress of 10 MB at a time": {cap: 256, run: func(t *testing.T) {
 		huge := strings.Repeat("x", 10<<20)
-		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Events: runtime.Events{Recent: 4096}},
-			box(emitsMany(1000, func(_ context.Context, env *hook.Env, _ int) { env.Progress(huge) })))
-		out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), nil)
+		w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Events: runtime.Events{Recent: 4096}},
+			rig.Box(emitsMany(1000, func(_ context.Context, env *hook.Env, _ int) { env.Progress(huge) })))
+		out, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), nil)
 		require.NoError(t, err)
 		assert.Equal(t, "done", out.Text())
 	}},
 	"abandoned calls that report for ever": {cap: 256, run: func(t *testing.T) {
 		var ended sync.WaitGroup
 		stop := make(chan struct{})
-		deaf := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
+		deaf := rig.Tool{Tool: message.Tool{Name: "x"}, Run: func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 			defer ended.Done()
 			for {
 				select {
@@ -125,11 +126,11 @@ var bombs = map[string]bomb{
 			}
 		}}
 		ended.Add(4)
-		w := startWith(t, plays(calls(want{"", "x", "{}"}, want{"", "x", "{}"}, want{"", "x", "{}"}, want{"", "x", "{}"})),
-			hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: 10 * time.Millisecond}}, box(deaf))
+		w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("", "x", "{}"), rig.Call("", "x", "{}"), rig.Call("", "x", "{}"), rig.Call("", "x", "{}"))),
+			hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: 10 * time.Millisecond}}, rig.Box(deaf))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		out, err := dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) {}})
+		out, err := dialog.Send(ctx, w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) {}})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, hook.StopCancelled, out.Stop)
 		close(stop)
@@ -137,15 +138,15 @@ var bombs = map[string]bomb{
 	}},
 	"arguments of depth 100,000": {cap: 256, run: func(t *testing.T) {
 		deep := `{"s":` + strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000) + `}`
-		w := start(t, plays(calls(want{"1", "x", deep}), says("done")), box(named("x")))
-		assert.Equal(t, "done", w.send("go").Text())
-		assert.Contains(t, w.history()[2], "invalid_arguments")
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", deep)), rig.Says("done")), rig.Box(rig.Named("x")))
+		assert.Equal(t, "done", w.Send("go").Text())
+		assert.Contains(t, w.History()[2], "invalid_arguments")
 	}},
 	"a subscriber without a bound": {cap: 128, bad: true, run: func(t *testing.T) {
 		var held []hook.Event
-		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")),
-			observer{f: func(_ context.Context, ev hook.Event) { held = append(held, ev) }}, box(emitsMany(*bombEvents, diagnostic)))
-		w.send("go")
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")),
+			rig.Observer{Do: func(_ context.Context, ev hook.Event) { held = append(held, ev) }}, rig.Box(emitsMany(*bombEvents, diagnostic)))
+		w.Send("go")
 		assert.Greater(t, len(held), *bombEvents)
 	}},
 }

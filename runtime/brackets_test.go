@@ -2,7 +2,6 @@ package runtime_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -15,60 +14,11 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
-
-// closers says which kind closes which.
-var closers = map[hook.EventKind]hook.EventKind{
-	event.TurnEnd: event.TurnStart, event.StepEnd: event.StepStart,
-	event.TextEnd: event.TextStart, event.ReasoningEnd: event.ReasoningStart,
-	event.CallsComplete: event.CallsBegin, event.ApprovalGiven: event.ApprovalAsked,
-	event.QuestionGiven: event.QuestionAsked,
-}
-
-// unbalanced returns the first mistake in the brackets of a stream; "" is none. In a stream
-// of several processes the start of a turn closes everything that was open: the turn is
-// resumed, or another one has begun.
-func unbalanced(events []hook.Event) string {
-	var open []hook.EventKind
-	epoch := int64(0)
-	for _, ev := range events {
-		if ev.Kind == event.TurnStart && ev.Depth == 0 && ev.Epoch != epoch {
-			open, epoch = nil, ev.Epoch
-		}
-		begins := false
-		for _, kind := range closers {
-			begins = begins || kind == ev.Kind
-		}
-		switch kind, ends := closers[ev.Kind]; {
-		case begins:
-			open = append(open, ev.Kind)
-		case ends && (len(open) == 0 || open[len(open)-1] != kind):
-			return fmt.Sprintf("%s at %d closes nothing: open are %v", ev.Kind, ev.Seq, open)
-		case ends:
-			open = open[:len(open)-1]
-		}
-	}
-	if len(open) > 0 {
-		return fmt.Sprint("left open: ", open)
-	}
-	return ""
-}
-
-// keptEvents are those that the store has.
-func keptEvents(t *testing.T, st store.Store, id string) (events []hook.Event) {
-	t.Helper()
-	kept, err := st.(store.Log).Events(context.Background(), id, 0, 1_000_000)
-	require.NoError(t, err)
-	for _, k := range kept {
-		var ev hook.Event
-		require.NoError(t, json.Unmarshal([]byte(k.Data), &ev))
-		events = append(events, ev)
-	}
-	return events
-}
 
 // TestBracketsClose: however a turn ends, what has begun ends: for the observer, the
 // hook and whoever reads the log.
@@ -85,62 +35,62 @@ func TestBracketsClose(t *testing.T) {
 		}
 	}
 	panics := func(yield func(message.Chunk, error) bool) {
-		yield(text("half a "), nil)
+		yield(rig.Text("half a "), nil)
 		panic("boom")
 	}
 	type ending struct {
-		model *model
+		model *rig.Model
 		// cancel ends the turn at the first event of the kind.
 		cancel hook.EventKind
 		hooks  []hook.Hook
 	}
 	cases := map[string]ending{
-		"an answer":               {model: plays(says("a", "b"))},
-		"reasoning and an answer": {model: plays(chunks(message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, text("a"), finish(message.FinishStop)))},
-		"calls":                   {model: plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}), says("done"))},
-		"calls without text":      {model: plays(chunks(text("I will"), message.Chunk{Kind: message.ChunkCallStart, CallID: "1", Tool: "x"}, message.Chunk{Kind: message.ChunkCallArgs, Text: "{}"}, message.Chunk{Kind: message.ChunkCallEnd}, finish(message.FinishTools)), says("done"))},
-		"arguments that are none": {model: plays(calls(want{"1", "x", `{"s":`}))},
-		"a cut stream":            {model: plays(broken(text("half a ")))},
-		"a stream without an end": {model: plays(chunks(text("half a ")))},
-		"a provider that panics":  {model: plays(panics)},
-		"a tool that panics":      {model: plays(calls(want{"1", "panic", "{}"}), says("done"))},
-		"cancelled in text":       {model: plays(says("a", "b", "c")), cancel: event.TextDelta},
-		"cancelled in a call":     {model: plays(calls(want{"1", "wait", "{}"}), says("done")), cancel: event.CallStart},
-		"cancelled at the start":  {model: plays(says("a")), cancel: event.TurnStart},
-		"cancelled when asked":    {model: plays(calls(want{"1", "x", "{}"}), says("done")), cancel: event.ApprovalAsked, hooks: []hook.Hook{asksAlways{}}},
-		"refused":                 {model: plays(calls(want{"1", "x", "{}"}), says("done")), hooks: []hook.Hook{asksAlways{}}},
-		"a hook that panics":      {model: plays(says("a")), hooks: []hook.Hook{panicky{at: "AfterModel"}}},
-		"an observer that panics": {model: plays(says("a")), hooks: []hook.Hook{panicky{at: "OnEvent"}}},
+		"an answer":               {model: rig.Plays(rig.Says("a", "b"))},
+		"reasoning and an answer": {model: rig.Plays(rig.Chunks(message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, rig.Text("a"), rig.Finish(message.FinishStop)))},
+		"calls":                   {model: rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}")), rig.Says("done"))},
+		"calls without text":      {model: rig.Plays(rig.Chunks(rig.Text("I will"), message.Chunk{Kind: message.ChunkCallStart, CallID: "1", Tool: "x"}, message.Chunk{Kind: message.ChunkCallArgs, Text: "{}"}, message.Chunk{Kind: message.ChunkCallEnd}, rig.Finish(message.FinishTools)), rig.Says("done"))},
+		"arguments that are none": {model: rig.Plays(rig.Calls(rig.Call("1", "x", `{"s":`)))},
+		"a cut stream":            {model: rig.Plays(broken(rig.Text("half a ")))},
+		"a stream without an end": {model: rig.Plays(rig.Chunks(rig.Text("half a ")))},
+		"a provider that panics":  {model: rig.Plays(panics)},
+		"a tool that panics":      {model: rig.Plays(rig.Calls(rig.Call("1", "panic", "{}")), rig.Says("done"))},
+		"cancelled in text":       {model: rig.Plays(rig.Says("a", "b", "c")), cancel: event.TextDelta},
+		"cancelled in a call":     {model: rig.Plays(rig.Calls(rig.Call("1", "wait", "{}")), rig.Says("done")), cancel: event.CallStart},
+		"cancelled at the start":  {model: rig.Plays(rig.Says("a")), cancel: event.TurnStart},
+		"cancelled when asked":    {model: rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), cancel: event.ApprovalAsked, hooks: []hook.Hook{asksAlways{}}},
+		"refused":                 {model: rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), hooks: []hook.Hook{asksAlways{}}},
+		"a hook that panics":      {model: rig.Plays(rig.Says("a")), hooks: []hook.Hook{rig.Panicky{At: "AfterModel"}}},
+		"an observer that panics": {model: rig.Plays(rig.Says("a")), hooks: []hook.Hook{rig.Panicky{At: "OnEvent"}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var seen []hook.Event
-			hooks := append([]hook.Hook{observer{f: func(_ context.Context, ev hook.Event) {
+			hooks := append([]hook.Hook{rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 				if ev.Conversation != "" {
 					seen = append(seen, ev)
 				}
-			}}, box(named("x"), does("panic", func(context.Context) message.ToolResult { panic("boom") }),
-				does("wait", func(ctx context.Context) message.ToolResult { <-ctx.Done(); return message.TextResult("ended") }))}, c.hooks...)
-			w := startWith(t, c.model, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: mem.New(&mem.Options{Journal: true})}, hooks...)
+			}}, rig.Box(rig.Named("x"), rig.Does("panic", func(context.Context) message.ToolResult { panic("boom") }),
+				rig.Does("wait", func(ctx context.Context) message.ToolResult { <-ctx.Done(); return message.TextResult("ended") }))}, c.hooks...)
+			w := rig.StartWith(t, c.model, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: mem.New(&mem.Options{Journal: true})}, hooks...)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var told []hook.Event
-			_, _ = dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+			_, _ = dialog.Send(ctx, w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 				told = append(told, ev)
 				if ev.Kind == c.cancel {
 					cancel()
 				}
 			}})
-			assert.Empty(t, unbalanced(told), "the observer")
-			assert.Empty(t, unbalanced(seen), "the hook")
-			kept := keptEvents(t, w.store, w.conv.ID())
-			assert.Empty(t, unbalanced(kept), "the log")
+			assert.Empty(t, rig.Unbalanced(told), "the observer")
+			assert.Empty(t, rig.Unbalanced(seen), "the hook")
+			kept := rig.KeptEvents(t, w.Store, w.Conv.ID())
+			assert.Empty(t, rig.Unbalanced(kept), "the log")
 			assert.Equal(t, event.TurnEnd, kept[len(kept)-1].Kind)
 		})
 	}
-	assert.NotEmpty(t, unbalanced([]hook.Event{{Kind: event.TurnStart}}))
-	assert.NotEmpty(t, unbalanced([]hook.Event{{Kind: event.TurnEnd}}))
+	assert.NotEmpty(t, rig.Unbalanced([]hook.Event{{Kind: event.TurnStart}}))
+	assert.NotEmpty(t, rig.Unbalanced([]hook.Event{{Kind: event.TurnEnd}}))
 }
 
 // asksAlways wants every call approved.
@@ -185,20 +135,20 @@ func (s *mortalStore) Note(ctx context.Context, id string, n store.Note) (int64,
 // ends, and a reader that was there from the beginning has that log.
 func TestBracketsCloseAfterADeath(t *testing.T) {
 	t.Parallel()
-	script := func() *model {
-		return plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}), says("done"), says("done"))
+	script := func() *rig.Model {
+		return rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}")), rig.Says("done"), rig.Says("done"))
 	}
 	deaths := 0
 	for n := 0; ; n++ {
 		for _, resume := range []bool{true, false} {
 			st := mem.New(&mem.Options{Journal: true})
 			mortal := &mortalStore{Store: st, left: n}
-			first := startWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: mortal}, box(named("x")))
-			sub := first.rt.Subscribe(&runtime.SubscribeOptions{Conversation: first.conv.ID()})
-			_, err := first.try(t.Context(), "go")
+			first := rig.StartWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: mortal}, rig.Box(rig.Named("x")))
+			sub := first.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: first.Conv.ID()})
+			_, err := first.Try(t.Context(), "go")
 			if err == nil && mortal.left >= 0 {
 				assert.Greater(t, deaths, 5)
-				assert.Empty(t, unbalanced(keptEvents(t, st, first.conv.ID())))
+				assert.Empty(t, rig.Unbalanced(rig.KeptEvents(t, st, first.Conv.ID())))
 				sub.Close()
 				return
 			}
@@ -207,16 +157,16 @@ func TestBracketsCloseAfterADeath(t *testing.T) {
 			c.follow(sub)
 			after := sub.Position()
 			sub.Close()
-			second := startWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st, Gone: func(string) bool { return true }}, box(named("x")))
-			sub = second.rt.Subscribe(&runtime.SubscribeOptions{Conversation: second.conv.ID(), After: &after})
+			second := rig.StartWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st, Gone: func(string) bool { return true }}, rig.Box(rig.Named("x")))
+			sub = second.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: second.Conv.ID(), After: &after})
 			if resume {
-				_, err = dialog.Resume(t.Context(), second.conv, nil)
+				_, err = dialog.Resume(t.Context(), second.Conv, nil)
 			}
 			if !resume || errors.Is(err, runtime.ErrNotInterrupted) {
-				second.send("again")
+				second.Send("again")
 			}
-			kept := keptEvents(t, st, second.conv.ID())
-			assert.Empty(t, unbalanced(kept), "before write %d, resumed: %v", n, resume)
+			kept := rig.KeptEvents(t, st, second.Conv.ID())
+			assert.Empty(t, rig.Unbalanced(kept), "before write %d, resumed: %v", n, resume)
 			c.follow(sub)
 			sub.Close()
 			assert.Equal(t, textsOf(kept), textsOf(c.have), "before write %d, resumed: %v", n, resume)

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -21,7 +22,7 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		stubborn := does("stubborn", func(context.Context) message.ToolResult {
+		stubborn := rig.Does("stubborn", func(context.Context) message.ToolResult {
 			<-release
 			return message.TextResult("too late")
 		})
@@ -31,11 +32,11 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 			outcomes[c.ID()] = o.Outcome
 			return hook.OutcomeDecision{}, nil
 		})
-		w := startWith(t, plays(
-			calls(want{"1", "quick", "{}"}, want{"2", "polite", "{}"}, want{"3", "stubborn", "{}"}, want{"4", "nobody", "{}"}),
-			says("back again"),
+		w := rig.StartWith(t, rig.Plays(
+			rig.Calls(rig.Call("1", "quick", "{}"), rig.Call("2", "polite", "{}"), rig.Call("3", "stubborn", "{}"), rig.Call("4", "nobody", "{}")),
+			rig.Says("back again"),
 		), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, after,
-			box(sleeps("quick", time.Millisecond), sleeps("polite", time.Hour), stubborn))
+			rig.Box(rig.Sleeps("quick", time.Millisecond), rig.Sleeps("polite", time.Hour), stubborn))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("the user pressed a key")
 		go func() {
@@ -43,7 +44,7 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 			cancel(why)
 		}()
 		began := time.Now()
-		out, err := w.try(ctx, "go")
+		out, err := w.Try(ctx, "go")
 
 		require.ErrorIs(t, err, why)
 		assert.Equal(t, hook.StopCancelled, out.Stop)
@@ -51,59 +52,47 @@ func TestLawACancelKeepsFinishedResultsAndMarksTheRest(t *testing.T) {
 		assert.Equal(t, map[string]message.Outcome{
 			"1": message.OutcomeExecuted, "2": message.OutcomeInterrupted, "3": message.OutcomeInterrupted, "4": message.OutcomeUnknown,
 		}, outcomes)
-		h := w.history()
+		h := w.History()
 		require.Len(t, h, 6, "the message and all results are there together: %v", h)
 		assert.Equal(t, "tool 1 quick: quick", h[2])
 		assert.Contains(t, h[3], "tool 2 polite cancelled:")
 		assert.Contains(t, h[4], "tool 3 stubborn cancelled: interrupted")
-		assert.Equal(t, event.TurnEnd, w.kinds()[len(w.kinds())-1])
-		assertBrackets(t, w)
+		assert.Equal(t, event.TurnEnd, w.Kinds()[len(w.Kinds())-1])
+		rig.AssertBrackets(t, w)
 
 		close(release)
 		synctest.Wait()
-		again := w.send("still there?")
+		again := w.Send("still there?")
 		assert.Equal(t, "back again", again.Text(), "the next turn works")
-		assert.Len(t, w.model.requests[1].Messages.Slice(), 7)
+		assert.Len(t, w.Model.Requests[1].Messages.Slice(), 7)
 	})
-}
-
-// assertBrackets checks that what began has ended.
-func assertBrackets(t *testing.T, w *world) {
-	t.Helper()
-	for open, end := range map[hook.EventKind]hook.EventKind{
-		event.TurnStart: event.TurnEnd, event.StepStart: event.StepEnd, event.TextStart: event.TextEnd,
-		event.ReasoningStart: event.ReasoningEnd, event.CallsBegin: event.CallsComplete,
-		event.CallStart: event.CallResult, event.ApprovalAsked: event.ApprovalGiven,
-	} {
-		assert.Len(t, w.eventsOf(end), len(w.eventsOf(open)), "%s and %s", open, end)
-	}
 }
 
 func TestLawACancelKeepsTheTextSoFar(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	half := func(yield func(message.Chunk, error) bool) {
-		_ = yield(text("half an "), nil) && yield(text("answer"), nil) &&
+		_ = yield(rig.Text("half an "), nil) && yield(rig.Text("answer"), nil) &&
 			yield(message.Chunk{Kind: message.ChunkCallStart, CallID: "1", Tool: "x"}, nil) &&
 			yield(message.Chunk{Kind: message.ChunkCallArgs, Text: `{"s":`}, nil)
 		cancel()
 		yield(message.Chunk{}, ctx.Err())
 	}
-	w := start(t, plays(half, says("and the rest")), box(does("x", never(t))))
-	out, err := w.try(ctx, "go")
+	w := rig.Start(t, rig.Plays(half, rig.Says("and the rest")), rig.Box(rig.Does("x", rig.Never(t))))
+	out, err := w.Try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, hook.StopCancelled, out.Stop)
 	assert.Equal(t, "half an answer", out.Text())
-	assert.Equal(t, []string{"user go", "assistant half an answer"}, w.history())
-	assertBrackets(t, w)
-	assert.Equal(t, "and the rest", w.send("go on").Text())
+	assert.Equal(t, []string{"user go", "assistant half an answer"}, w.History())
+	rig.AssertBrackets(t, w)
+	assert.Equal(t, "and the rest", w.Send("go on").Text())
 }
 
 func TestLawPartialTextPassesTheHooksThatAReplyPasses(t *testing.T) {
 	t.Parallel()
 	broken := func(cancel func()) message.ModelStream {
 		return func(yield func(message.Chunk, error) bool) {
-			yield(text("the secret is"), nil)
+			yield(rig.Text("the secret is"), nil)
 			cancel()
 			yield(message.Chunk{}, context.Canceled)
 		}
@@ -125,10 +114,10 @@ func TestLawPartialTextPassesTheHooksThatAReplyPasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
-			w := start(t, plays(broken(cancel)), tc.h)
-			_, err := w.try(ctx, "go")
+			w := rig.Start(t, rig.Plays(broken(cancel)), tc.h)
+			_, err := w.Try(ctx, "go")
 			require.ErrorIs(t, err, context.Canceled)
-			assert.Equal(t, tc.want, w.history())
+			assert.Equal(t, tc.want, w.History())
 		})
 	}
 }
@@ -144,42 +133,42 @@ func TestACancelDuringApprovalCancelsTheBatch(t *testing.T) {
 		<-ctx.Done()
 		return hook.ApprovalDecision{}, ctx.Err()
 	})
-	w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"})), ask, wait, box(does("x", never(t))))
-	_, err := w.try(ctx, "go")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}"))), ask, wait, rig.Box(rig.Does("x", rig.Never(t))))
+	_, err := w.Try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
-	for _, ev := range w.eventsOf(event.CallResult) {
+	for _, ev := range w.EventsOf(event.CallResult) {
 		assert.Equal(t, message.OutcomeCancelled, ev.Detail().Outcome)
 	}
-	assert.Len(t, w.history(), 4)
+	assert.Len(t, w.History(), 4)
 }
 
 func TestATurnEndsWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := startWith(t, plays(calls(want{"1", "slow", "{}"}), says("next")),
-			hook.AgentConfig{Name: "a", Limits: hook.Limits{Time: time.Minute}}, nil, box(sleeps("slow", time.Hour)))
+		w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "slow", "{}")), rig.Says("next")),
+			hook.AgentConfig{Name: "a", Limits: hook.Limits{Time: time.Minute}}, nil, rig.Box(rig.Sleeps("slow", time.Hour)))
 		began := time.Now()
-		out, err := w.try(t.Context(), "go")
+		out, err := w.Try(t.Context(), "go")
 		require.NoError(t, err)
 		assert.Equal(t, hook.StopTimeLimit, out.Stop)
 		assert.Equal(t, time.Minute, time.Since(began))
-		assert.Len(t, w.history(), 3)
-		assert.Equal(t, "next", w.send("more").Text())
+		assert.Len(t, w.History(), 3)
+		assert.Equal(t, "next", w.Send("more").Text())
 	})
 }
 
 func TestAToolEndsWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		polite := sleeps("polite", time.Hour)
+		polite := rig.Sleeps("polite", time.Hour)
 		polite.Timeout = time.Minute
-		talks := does("talks", func(ctx context.Context) message.ToolResult {
+		talks := rig.Does("talks", func(ctx context.Context) message.ToolResult {
 			<-ctx.Done()
 			return message.FailedResult(message.FailOperation, "half of it")
 		})
 		talks.Timeout = time.Minute
 		release := make(chan struct{})
-		deaf := does("deaf", func(context.Context) message.ToolResult { <-release; return message.TextResult("late") })
+		deaf := rig.Does("deaf", func(context.Context) message.ToolResult { <-release; return message.TextResult("late") })
 		deaf.Timeout = time.Minute
 		narrow := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 			if c.Name() == "granted" {
@@ -187,17 +176,17 @@ func TestAToolEndsWhenItsTimeIsOver(t *testing.T) {
 			}
 			return hook.ToolDecision{}, nil
 		})
-		w := start(t, plays(calls(want{"1", "polite", "{}"}, want{"2", "talks", "{}"}, want{"3", "deaf", "{}"}, want{"4", "granted", "{}"}), says("done")),
-			narrow, box(polite, talks, deaf, sleeps("granted", time.Hour)))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "polite", "{}"), rig.Call("2", "talks", "{}"), rig.Call("3", "deaf", "{}"), rig.Call("4", "granted", "{}")), rig.Says("done")),
+			narrow, rig.Box(polite, talks, deaf, rig.Sleeps("granted", time.Hour)))
 		began := time.Now()
-		w.send("go")
+		w.Send("go")
 		assert.Equal(t, time.Minute+5*time.Second, time.Since(began))
-		h := w.history()
+		h := w.History()
 		assert.Equal(t, "tool 1 polite timeout: timed out after 1m0s", h[2])
 		assert.Equal(t, "tool 2 talks timeout: half of it", h[3], "what the tool has to say stays")
 		assert.Contains(t, h[4], "tool 3 deaf timeout: timed out after 1m0s; it did not end")
 		assert.Equal(t, "tool 4 granted timeout: timed out after 1s", h[5])
-		for _, ev := range w.eventsOf(event.CallResult) {
+		for _, ev := range w.EventsOf(event.CallResult) {
 			assert.Equal(t, message.OutcomeTimedOut, ev.Detail().Outcome)
 		}
 		close(release)
@@ -213,13 +202,13 @@ func TestAProviderThatIgnoresItsContextIsLeft(t *testing.T) {
 			if i == 10 {
 				cancel()
 			}
-			if !yield(text("x"), nil) {
+			if !yield(rig.Text("x"), nil) {
 				return
 			}
 		}
 	}
-	w := start(t, plays(endless))
-	out, err := w.try(ctx, "go")
+	w := rig.Start(t, rig.Plays(endless))
+	out, err := w.Try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, "xxxxxxxxxx", out.Text())
 }

@@ -20,35 +20,27 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
-	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
 
-// observer is a hook that only has OnEvent.
-type observer struct {
-	hook.Nop
-	f func(context.Context, hook.Event)
-}
-
-func (o observer) OnEvent(ctx context.Context, ev hook.Event) { o.f(ctx, ev) }
-
 func TestEventsAreNumberedWithoutGapsAndKnowTheirPlace(t *testing.T) {
 	t.Parallel()
 	var seen []hook.Event
-	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done"), says("more")),
-		observer{f: func(_ context.Context, ev hook.Event) { seen = append(seen, ev) }}, box(named("x")))
-	w.send("one")
-	w.send("two")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done"), rig.Says("more")),
+		rig.Observer{Do: func(_ context.Context, ev hook.Event) { seen = append(seen, ev) }}, rig.Box(rig.Named("x")))
+	w.Send("one")
+	w.Send("two")
 	require.Equal(t, event.AgentRegistered, seen[0].Kind)
 	assert.Equal(t, "a", seen[0].Agent)
 	assert.Zero(t, seen[0].Seq, "outside a conversation nothing is numbered")
-	require.Len(t, seen[1:], len(w.events), "the hook and the caller get the same")
+	require.Len(t, seen[1:], len(w.Events), "the hook and the caller get the same")
 	turn := ""
-	for i, ev := range w.events {
+	for i, ev := range w.Events {
 		assert.Equal(t, uint64(i+1), ev.Seq)
-		assert.Equal(t, w.conv.ID(), ev.Conversation)
+		assert.Equal(t, w.Conv.ID(), ev.Conversation)
 		assert.Equal(t, "a", ev.Agent)
 		assert.False(t, ev.Time.IsZero())
 		if ev.Kind == event.TurnStart {
@@ -64,8 +56,8 @@ func TestEventsAreNumberedWithoutGapsAndKnowTheirPlace(t *testing.T) {
 func TestASegmentEndsWhereAnotherBegins(t *testing.T) {
 	t.Parallel()
 	think := func(s string) message.Chunk { return message.Chunk{Kind: message.ChunkReasoning, Text: s} }
-	w := start(t, plays(chunks(think("a"), think("b"), text("c"), think("d"), text(""), text("e"), finish(message.FinishStop))))
-	w.send("go")
+	w := rig.Start(t, rig.Plays(rig.Chunks(think("a"), think("b"), rig.Text("c"), think("d"), rig.Text(""), rig.Text("e"), rig.Finish(message.FinishStop))))
+	w.Send("go")
 	assert.Equal(t, []hook.EventKind{
 		event.TurnStart, event.StepStart,
 		event.ReasoningStart, event.ReasoningDelta, event.ReasoningDelta, event.ReasoningEnd,
@@ -73,14 +65,14 @@ func TestASegmentEndsWhereAnotherBegins(t *testing.T) {
 		event.ReasoningStart, event.ReasoningDelta, event.ReasoningEnd,
 		event.TextStart, event.TextDelta, event.TextEnd,
 		event.Usage, event.StepEnd, event.TurnEnd,
-	}, w.kinds())
+	}, w.Kinds())
 }
 
 func TestAnEventEmittedFromAnEventComesAfterIt(t *testing.T) {
 	t.Parallel()
 	var order []hook.EventKind
 	depth := 0
-	h := observer{f: func(ctx context.Context, ev hook.Event) {
+	h := rig.Observer{Do: func(ctx context.Context, ev hook.Event) {
 		depth++
 		assert.Equal(t, 1, depth, "never within a delivery")
 		if ev.Kind == event.StepStart {
@@ -89,31 +81,31 @@ func TestAnEventEmittedFromAnEventComesAfterIt(t *testing.T) {
 		order = append(order, ev.Kind)
 		depth--
 	}}
-	w := start(t, plays(says("ok")), h)
-	w.send("go")
+	w := rig.Start(t, rig.Plays(rig.Says("ok")), h)
+	w.Send("go")
 	assert.Equal(t, []hook.EventKind{event.TurnStart, event.StepStart, event.Diagnostic, event.TextStart}, order[1:5])
-	assert.Equal(t, order[1:], w.kinds())
-	assert.Equal(t, "from within", w.events[2].Text)
-	assert.Equal(t, 1, w.events[2].Step, "the runtime fills in the place")
-	assert.Equal(t, uint64(3), w.events[2].Seq)
+	assert.Equal(t, order[1:], w.Kinds())
+	assert.Equal(t, "from within", w.Events[2].Text)
+	assert.Equal(t, 1, w.Events[2].Step, "the runtime fills in the place")
+	assert.Equal(t, uint64(3), w.Events[2].Seq)
 }
 
 func TestLawAPanicInAnObserverKillsNothing(t *testing.T) {
 	t.Parallel()
 	for name, hooks := range map[string][]hook.Hook{
-		"alone":          {panicky{at: "OnEvent"}},
-		"in a composite": {panicky{at: "OnEvent"}, hook.Nop{}},
+		"alone":          {rig.Panicky{At: "OnEvent"}},
+		"in a composite": {rig.Panicky{At: "OnEvent"}, hook.Nop{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, plays(says("fine")), hooks...)
-			assert.Equal(t, "fine", w.send("go").Text())
-			assert.NotEmpty(t, w.eventsOf(event.HookFailed), "it is said that it failed")
+			w := rig.Start(t, rig.Plays(rig.Says("fine")), hooks...)
+			assert.Equal(t, "fine", w.Send("go").Text())
+			assert.NotEmpty(t, w.EventsOf(event.HookFailed), "it is said that it failed")
 		})
 	}
-	w := start(t, plays(says("fine")))
+	w := rig.Start(t, rig.Plays(rig.Says("fine")))
 	told := 0
-	out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) { told++; panic("boom") }})
+	out, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) { told++; panic("boom") }})
 	require.NoError(t, err)
 	assert.Equal(t, "fine", out.Text())
 	assert.Equal(t, 1, told, "it is not called again")
@@ -122,14 +114,14 @@ func TestLawAPanicInAnObserverKillsNothing(t *testing.T) {
 func TestProgressIsEmittedWhileTheToolRuns(t *testing.T) {
 	t.Parallel()
 	told := make(chan struct{})
-	slow := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
+	slow := rig.Tool{Tool: message.Tool{Name: "x"}, Run: func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		env.Progress("half way")
 		<-told // the tool goes on only when the client knows
 		return message.TextResult("ok")
 	}}
-	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(slow))
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), rig.Box(slow))
 	var progress hook.Event
-	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+	_, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind == event.CallProgress {
 			progress = ev
 			close(told)
@@ -142,20 +134,20 @@ func TestProgressIsEmittedWhileTheToolRuns(t *testing.T) {
 
 func TestManyToolsMayReportAtOnce(t *testing.T) {
 	t.Parallel()
-	busy := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
+	busy := rig.Tool{Tool: message.Tool{Name: "x"}, Run: func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		for range 50 {
 			env.Progress("working")
 		}
 		return message.TextResult("ok")
 	}}
-	ws := make([]want, 8)
+	ws := make([]rig.ToolCall, 8)
 	for i := range ws {
-		ws[i] = want{"", "x", "{}"}
+		ws[i] = rig.Call("", "x", "{}")
 	}
-	w := start(t, plays(calls(ws...), says("done")), box(busy))
-	w.send("go")
-	assert.Len(t, w.eventsOf(event.CallProgress), 8*50, "nothing is dropped")
-	for i, ev := range w.events {
+	w := rig.Start(t, rig.Plays(rig.Calls(ws...), rig.Says("done")), rig.Box(busy))
+	w.Send("go")
+	assert.Len(t, w.EventsOf(event.CallProgress), 8*50, "nothing is dropped")
+	for i, ev := range w.Events {
 		require.Equal(t, uint64(i+1), ev.Seq, "in order, one at a time")
 	}
 }
@@ -164,45 +156,31 @@ func TestAnAbandonedToolEmitsNothingAfterTheTurn(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	release, ended := make(chan struct{}), make(chan struct{})
-	deaf := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
+	deaf := rig.Tool{Tool: message.Tool{Name: "x"}, Run: func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		cancel()
 		<-release
 		env.Progress("still here")
 		close(ended)
 		return message.ToolResult{}
 	}}
-	w := startWith(t, plays(calls(want{"1", "x", "{}"})), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Millisecond}}, box(deaf))
-	_, err := w.try(ctx, "go")
+	w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"))), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Millisecond}}, rig.Box(deaf))
+	_, err := w.Try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
-	n := len(w.events)
+	n := len(w.Events)
 	close(release)
 	<-ended
-	assert.Len(t, w.events, n)
+	assert.Len(t, w.Events, n)
 }
 
 func TestEveryEventIsWritableAsJSON(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(calls(want{"1", "x", `{"s":`}, want{"2", "nobody", "\xff"}, want{"3", "x", `{"s":"a"}`}), says("done")), box(named("x")))
-	w.send("go \xff")
-	for _, ev := range w.events {
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", `{"s":`), rig.Call("2", "nobody", "\xff"), rig.Call("3", "x", `{"s":"a"}`)), rig.Says("done")), rig.Box(rig.Named("x")))
+	w.Send("go \xff")
+	for _, ev := range w.Events {
 		data, err := json.Marshal(ev)
 		require.NoError(t, err, "%s", ev.Kind)
 		assert.True(t, json.Valid(data))
 	}
-}
-
-func TestDeltasCostNoAllocation(t *testing.T) {
-	count := func(n int) float64 {
-		words := make([]string, n)
-		for i := range words {
-			words[i] = "word "
-		}
-		turn := streaming(t, newFast(1), says(words...))
-		turn()
-		return allocs.PerRun(20, turn)
-	}
-	few, many := count(10), count(2010)
-	assert.LessOrEqual(t, many-few, 20.0, "2000 more deltas grow one buffer and nothing else")
 }
 
 // A clock that is set back takes no event back.
@@ -210,10 +188,10 @@ func TestTimeDoesNotGoBack(t *testing.T) {
 	t.Parallel()
 	began, readings := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 0
 	clock := func() time.Time { readings++; return began.Add(time.Duration(readings%7) * time.Second) }
-	w := startWith(t, plays(says("a", "b", "c", "d", "e", "f", "g", "h")), hook.AgentConfig{Name: "a"}, &runtime.Options{Now: clock})
-	w.send("go")
+	w := rig.StartWith(t, rig.Plays(rig.Says("a", "b", "c", "d", "e", "f", "g", "h")), hook.AgentConfig{Name: "a"}, &runtime.Options{Now: clock})
+	w.Send("go")
 	last := time.Time{}
-	for _, ev := range w.events {
+	for _, ev := range w.Events {
 		assert.False(t, ev.Time.Before(last), ev.Kind)
 		last = ev.Time
 	}
@@ -240,12 +218,12 @@ func TestTheTimesOfATurn(t *testing.T) {
 			}
 		}
 	}
-	slow := does("x", func(context.Context) message.ToolResult { minute(); return message.TextResult("ok") })
-	w := startWith(t, plays(takes(calls(want{"1", "x", "{}"})), takes(says("a", "b"))), hook.AgentConfig{Name: "a"},
-		&runtime.Options{Now: clock}, box(slow))
-	w.send("go")
+	slow := rig.Does("x", func(context.Context) message.ToolResult { minute(); return message.TextResult("ok") })
+	w := rig.StartWith(t, rig.Plays(takes(rig.Calls(rig.Call("1", "x", "{}"))), takes(rig.Says("a", "b"))), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Now: clock}, rig.Box(slow))
+	w.Send("go")
 	var got []string
-	for _, ev := range w.events {
+	for _, ev := range w.Events {
 		got = append(got, fmt.Sprintf("%d %s", ev.Time.Sub(began)/time.Minute, ev.Kind))
 	}
 	assert.Equal(t, []string{
@@ -264,11 +242,11 @@ func TestTheTimeOfAGateIsNotThatOfTheReply(t *testing.T) {
 		passed.Add(1)
 		return hook.ToolDecision{}, nil
 	})
-	w := startWith(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}), says("a")), hook.AgentConfig{Name: "a"},
-		&runtime.Options{Now: clock}, box(named("x")), gate)
-	w.send("go")
+	w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}")), rig.Says("a")), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Now: clock}, rig.Box(rig.Named("x")), gate)
+	w.Send("go")
 	var got []time.Duration
-	for _, ev := range w.eventsOf(event.CallStart) {
+	for _, ev := range w.EventsOf(event.CallStart) {
 		got = append(got, ev.Time.Sub(began))
 	}
 	assert.Equal(t, []time.Duration{0, time.Minute}, got)
@@ -276,23 +254,23 @@ func TestTheTimeOfAGateIsNotThatOfTheReply(t *testing.T) {
 
 func TestHistoryDoesNotDependOnTheObserver(t *testing.T) {
 	t.Parallel()
-	play := func() *model { return plays(calls(want{"1", "x", "{}"}), says("a", "b")) }
-	with := start(t, play(), box(named("x")))
-	with.send("go")
-	without := start(t, play(), box(named("x")))
-	_, err := dialog.Send(t.Context(), without.conv, message.TextInput("go"), nil)
+	play := func() *rig.Model { return rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("a", "b")) }
+	with := rig.Start(t, play(), rig.Box(rig.Named("x")))
+	with.Send("go")
+	without := rig.Start(t, play(), rig.Box(rig.Named("x")))
+	_, err := dialog.Send(t.Context(), without.Conv, message.TextInput("go"), nil)
 	require.NoError(t, err)
-	assert.Equal(t, with.history(), without.history())
+	assert.Equal(t, with.History(), without.History())
 }
 
 func TestConversationsRunAtTheSameTimeAndDoNotMix(t *testing.T) {
 	t.Parallel()
-	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, nil, box(named("x")))
+	w := rig.StartWith(t, rig.Plays(), hook.AgentConfig{Name: "a"}, nil, rig.Box(rig.Named("x")))
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			sender := fmt.Sprint("s", i)
-			c, err := dialog.Conversation(context.Background(), w.rt, "a", sender)
+			c, err := dialog.Conversation(context.Background(), w.Runtime, "a", sender)
 			if err != nil {
 				t.Error(err)
 				return
@@ -310,13 +288,13 @@ func TestConversationsRunAtTheSameTimeAndDoNotMix(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	records, err := w.store.List(t.Context())
+	records, err := w.Store.List(t.Context())
 	require.NoError(t, err)
 	for _, r := range records {
 		if r.Key.Sender == "ann" {
 			continue
 		}
-		ms, err := w.store.Messages(t.Context(), r.ID)
+		ms, err := w.Store.Messages(t.Context(), r.ID)
 		require.NoError(t, err)
 		require.Len(t, ms, 40)
 		for _, m := range ms {
@@ -329,36 +307,36 @@ func TestConversationsRunAtTheSameTimeAndDoNotMix(t *testing.T) {
 func TestOneTurnAtATimeInAConversation(t *testing.T) {
 	t.Parallel()
 	running, release := make(chan struct{}), make(chan struct{})
-	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), box(does("x", func(context.Context) message.ToolResult {
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), rig.Box(rig.Does("x", func(context.Context) message.ToolResult {
 		close(running)
 		<-release
 		return message.ToolResult{}
 	})))
 	ended := make(chan error, 1)
-	go func() { _, err := w.try(context.Background(), "one"); ended <- err }()
+	go func() { _, err := w.Try(context.Background(), "one"); ended <- err }()
 	<-running
-	out, err := dialog.Send(t.Context(), w.conv, message.TextInput("two"), nil)
+	out, err := dialog.Send(t.Context(), w.Conv, message.TextInput("two"), nil)
 	require.ErrorIs(t, err, runtime.ErrBusy)
 	assert.Equal(t, hook.StopError, out.Stop)
 	close(release)
 	require.NoError(t, <-ended)
-	assert.NotContains(t, strings.Join(w.history(), "\n"), "two")
-	_, err = dialog.Send(t.Context(), w.conv, message.Input{}, nil)
+	assert.NotContains(t, strings.Join(w.History(), "\n"), "two")
+	_, err = dialog.Send(t.Context(), w.Conv, message.Input{}, nil)
 	require.True(t, errors.Is(err, runtime.ErrNoInput))
 }
 
 func TestAnObserverThatEndsItsGoroutineLeavesTheConversationUsable(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(says("one"), says("two")))
+	w := rig.Start(t, rig.Plays(rig.Says("one"), rig.Says("two")))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = dialog.Send(context.Background(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) { goruntime.Goexit() }})
+		_, _ = dialog.Send(context.Background(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(hook.Event) { goruntime.Goexit() }})
 	}()
 	<-ended
-	assert.Equal(t, "one", w.send("again").Text())
-	assert.Same(t, w.conv.Agent().Tools(), w.conv.Agent().Tools())
-	assert.Equal(t, "ann", w.conv.Sender())
+	assert.Equal(t, "one", w.Send("again").Text())
+	assert.Same(t, w.Conv.Agent().Tools(), w.Conv.Agent().Tools())
+	assert.Equal(t, "ann", w.Conv.Sender())
 }
 
 // cache answers every call with a long text.
@@ -373,16 +351,16 @@ func (cache) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, err
 func TestTheLoopDoesNotWaitForItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		wants := make([]want, 20)
+		wants := make([]rig.ToolCall, 20)
 		for i := range wants {
-			wants[i] = want{fmt.Sprint("c", i), "echo", `{}`}
+			wants[i] = rig.Call(fmt.Sprint("c", i), "echo", `{}`)
 		}
 		o := &runtime.Options{Store: mem.New(&mem.Options{Journal: true})}
-		w := startWith(t, plays(calls(wants...), says("done")), hook.AgentConfig{Name: "a"}, o, box(named("echo")), cache{})
+		w := rig.StartWith(t, rig.Plays(rig.Calls(wants...), rig.Says("done")), hook.AgentConfig{Name: "a"}, o, rig.Box(rig.Named("echo")), cache{})
 		began := time.Now()
-		w.send("go")
+		w.Send("go")
 		assert.Zero(t, time.Since(began))
-		assert.Len(t, w.results(), len(wants))
-		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Len(t, w.Results(), len(wants))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -70,17 +71,17 @@ func faultyConversation(t *testing.T, seed uint64) {
 	for range 40 {
 		scripts = append(scripts, c.reply())
 	}
-	w := startWith(t, plays(scripts...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 4}},
+	w := rig.StartWith(t, rig.Plays(scripts...), hook.AgentConfig{Name: "a", Limits: hook.Limits{Steps: 4}},
 		&runtime.Options{Calls: runtime.Calls{Grace: time.Second, Slots: 3}, Store: mem.New(nil)}, c.hooks()...)
 	for n := range 4 {
-		w.events = nil
+		w.Events = nil
 		clear(c.after)
 		ctx, cancel := t.Context(), func() {}
 		if c.one(2) {
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(c.IntN(3000))*time.Millisecond)
 		}
 		began := time.Now()
-		out, err := w.try(ctx, "go")
+		out, err := w.Try(ctx, "go")
 		cancel()
 		require.Less(t, time.Since(began), 30*time.Second, "the turn ends in time")
 		assert.Equal(t, err != nil, out.Stop == hook.StopError || out.Stop == hook.StopCancelled)
@@ -88,46 +89,46 @@ func faultyConversation(t *testing.T, seed uint64) {
 		c.check(t, w, out)
 	}
 	close(c.release)
-	require.NoError(t, w.rt.Close(t.Context()))
+	require.NoError(t, w.Runtime.Close(t.Context()))
 	synctest.Wait()
 }
 
 // reply is what the model does in one step.
 func (c *chaos) reply() message.ModelStream {
 	if c.one(6) {
-		return says("an answer")
+		return rig.Says("an answer")
 	}
 	if c.one(12) {
-		return chunks(text("cut o"))
+		return rig.Chunks(rig.Text("cut o"))
 	}
 	ids := []string{"", "same", "1", "2", "3"}
 	tools := []string{"ok", "error", "panic", "hang", "deaf", "big", "broken", "alone", "unknown"}
 	args := []string{"{}", `{"s":"x"}`, `{"s":`, `{"s":"\ud800"}`, "[1]", "", `{"S":"x"}`, "\xff"}
-	ws := make([]want, 1+c.IntN(6))
+	ws := make([]rig.ToolCall, 1+c.IntN(6))
 	for i := range ws {
-		ws[i] = want{ids[c.IntN(len(ids))], tools[c.IntN(len(tools))], args[0]}
+		ws[i] = rig.Call(ids[c.IntN(len(ids))], tools[c.IntN(len(tools))], args[0])
 		if c.one(3) {
-			ws[i].args = args[c.IntN(len(args))]
+			ws[i].Args = args[c.IntN(len(args))]
 		}
 	}
 	if c.one(4) {
-		return finishes(message.FinishLength, ws...)
+		return rig.Finishes(message.FinishLength, ws...)
 	}
-	return calls(ws...)
+	return rig.Calls(ws...)
 }
 
 func (c *chaos) hooks() []hook.Hook {
-	alone := sleeps("alone", 100*time.Millisecond)
+	alone := rig.Sleeps("alone", 100*time.Millisecond)
 	alone.Exclusive = "key"
-	hang := sleeps("hang", time.Hour)
+	hang := rig.Sleeps("hang", time.Hour)
 	hang.Timeout = 5 * time.Second
-	deaf := does("deaf", func(context.Context) message.ToolResult { <-c.release; return message.TextResult("late") })
+	deaf := rig.Does("deaf", func(context.Context) message.ToolResult { <-c.release; return message.TextResult("late") })
 	deaf.Timeout = 2 * time.Second
-	tools := box(named("ok"), alone, hang, deaf,
-		does("error", func(context.Context) message.ToolResult { return message.FailedResult(message.FailOperation, "no") }),
-		does("panic", func(context.Context) message.ToolResult { panic("boom") }),
-		does("big", func(context.Context) message.ToolResult { return message.TextResult(strings.Repeat("ä", 1<<17)) }),
-		does("broken", func(context.Context) message.ToolResult { return message.TextResult("\xff\xfe") }),
+	tools := rig.Box(rig.Named("ok"), alone, hang, deaf,
+		rig.Does("error", func(context.Context) message.ToolResult { return message.FailedResult(message.FailOperation, "no") }),
+		rig.Does("panic", func(context.Context) message.ToolResult { panic("boom") }),
+		rig.Does("big", func(context.Context) message.ToolResult { return message.TextResult(strings.Repeat("ä", 1<<17)) }),
+		rig.Does("broken", func(context.Context) message.ToolResult { return message.TextResult("\xff\xfe") }),
 	)
 	return []hook.Hook{
 		point.RewriteArgsFunc(func(_ context.Context, _ *hook.ToolCall, args message.JSON) (message.JSON, error) {
@@ -157,7 +158,7 @@ func (c *chaos) hooks() []hook.Hook {
 				panic("boom")
 			}
 		}),
-		observer{f: func(context.Context, hook.Event) {
+		rig.Observer{Do: func(context.Context, hook.Event) {
 			if c.one(200) {
 				panic("boom")
 			}
@@ -180,22 +181,22 @@ func pick[T any](c *chaos, usual T, others []T) (T, error) {
 	return others[c.IntN(len(others))], nil
 }
 
-func (c *chaos) check(t *testing.T, w *world, out hook.TurnOutcome) {
+func (c *chaos) check(t *testing.T, w *rig.World, out hook.TurnOutcome) {
 	t.Helper()
-	assertBrackets(t, w)
-	last := w.events[len(w.events)-1]
+	rig.AssertBrackets(t, w)
+	last := w.Events[len(w.Events)-1]
 	assert.Equal(t, event.TurnEnd, last.Kind)
 	assert.Equal(t, out.Stop, last.Detail().Stop)
-	results := w.eventsOf(event.CallResult)
+	results := w.EventsOf(event.CallResult)
 	assert.Len(t, results, out.Calls)
 	assert.Len(t, c.after, out.Calls)
 	for id, n := range c.after {
 		assert.Equal(t, 1, n, "AfterTool for %s", id)
 	}
-	for i, ev := range w.events[1:] {
-		assert.Equal(t, w.events[i].Seq+1, ev.Seq)
+	for i, ev := range w.Events[1:] {
+		assert.Equal(t, w.Events[i].Seq+1, ev.Seq)
 	}
-	ms, err := w.store.Messages(context.Background(), w.conv.ID())
+	ms, err := w.Store.Messages(context.Background(), w.Conv.ID())
 	require.NoError(t, err)
 	assertSendable(t, ms)
 }
@@ -206,7 +207,7 @@ func assertSendable(t *testing.T, ms []message.Message) {
 	ids := map[string]bool{}
 	for i := 0; i < len(ms); i++ {
 		m := ms[i]
-		require.NotEqual(t, message.RoleTool, m.Role, "a result without its call: %s", line(m))
+		require.NotEqual(t, message.RoleTool, m.Role, "a result without its call: %s", rig.Line(m))
 		require.Positive(t, m.Content.Len())
 		for _, b := range m.Content.All() {
 			if b.Kind != message.BlockToolCall {
@@ -218,7 +219,7 @@ func assertSendable(t *testing.T, ms []message.Message) {
 			var args map[string]json.RawMessage
 			require.NoError(t, json.Unmarshal([]byte(b.JSON), &args), "arguments %s", b.JSON)
 			i++
-			require.Less(t, i, len(ms), "a call without its result: %s", line(m))
+			require.Less(t, i, len(ms), "a call without its result: %s", rig.Line(m))
 			require.Equal(t, []string{string(message.RoleTool), b.CallID, b.Tool}, []string{string(ms[i].Role), ms[i].CallID, ms[i].Tool})
 			require.LessOrEqual(t, len(ms[i].Result.Text()), 100_000+100)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -47,22 +48,22 @@ func (u *unlucky) Stream(context.Context, message.ModelRequest) message.ModelStr
 	word := fmt.Sprintf("word%d ", u.asked)
 	switch u.IntN(6) {
 	case 0:
-		return fails(&provider.Error{Class: message.FailureOverloaded, RetryAfter: time.Duration(u.IntN(3)) * time.Second, Err: errors.New("busy")}, word)
+		return rig.Fails(&provider.Error{Class: message.FailureOverloaded, RetryAfter: time.Duration(u.IntN(3)) * time.Second, Err: errors.New("busy")}, word)
 	case 1:
-		return fails(errors.New("gone"))
+		return rig.Fails(errors.New("gone"))
 	case 2:
-		return chunks(text(word))
+		return rig.Chunks(rig.Text(word))
 	case 3:
-		return says(word, "end")
+		return rig.Says(word, "end")
 	}
 	tool := []string{"echo", "echo", "ecko", "hidden"}[u.IntN(4)]
 	args := []string{`{}`, `{}`, `{"x":"1"}`, `{"s":`}[u.IntN(4)]
-	cs := []message.Chunk{text(word)}
+	cs := []message.Chunk{rig.Text(word)}
 	for i := range 1 + u.IntN(2) {
 		cs = append(cs, message.Chunk{Kind: message.ChunkCallStart, Index: i, CallID: fmt.Sprintf("c%d_%d", u.asked, i), Tool: tool},
 			message.Chunk{Kind: message.ChunkCallArgs, Index: i, Text: args}, message.Chunk{Kind: message.ChunkCallEnd, Index: i})
 	}
-	return chunks(append(cs, finish(message.FinishTools))...)
+	return rig.Chunks(append(cs, rig.Finish(message.FinishTools))...)
 }
 
 func step(s *hook.Step) string { return fmt.Sprintf("%s.%d", s.Turn().ID(), s.Number()) }
@@ -122,10 +123,10 @@ func TestLawRetriesAreCappedWhateverHooksAnswer(t *testing.T) {
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			u := newUnlucky(seed)
-			b := box(named("echo"), named("hidden"))
-			b.scope.Tools = []string{"echo"}
+			b := rig.Box(rig.Named("echo"), rig.Named("hidden"))
+			b.Scope.Tools = []string{"echo"}
 			w := startProvider(t, u.Stream, hook.Limits{Steps: 4}, u, b)
-			out, err := w.try(t.Context(), "go")
+			out, err := w.Try(t.Context(), "go")
 			for at, n := range u.calls {
 				require.LessOrEqual(t, n, 24+3, "step %s asks the model at most 24 times after failures, and 3 times after refused replies", at)
 				most = max(most, n)
@@ -135,17 +136,17 @@ func TestLawRetriesAreCappedWhateverHooksAnswer(t *testing.T) {
 			}
 			if errors.Is(err, runtime.ErrRetries) {
 				capped++
-				require.Contains(t, reasons(out), hook.StopRetryLimit)
+				require.Contains(t, rig.Reasons(out), hook.StopRetryLimit)
 			} else {
-				require.Equal(t, errors.Is(err, runtime.ErrArguments), slices.Contains(reasons(out), hook.StopRetryLimit))
+				require.Equal(t, errors.Is(err, runtime.ErrArguments), slices.Contains(rig.Reasons(out), hook.StopRetryLimit))
 			}
-			require.Empty(t, w.eventsOf(event.Error)[min(1, len(w.eventsOf(event.Error))):], "one error at most")
+			require.Empty(t, w.EventsOf(event.Error)[min(1, len(w.EventsOf(event.Error))):], "one error at most")
 			requireShownIsSaid(t, w, out)
-			assertBrackets(t, w)
+			rig.AssertBrackets(t, w)
 			for pair, n := range u.pairs {
 				seen[pair] += n
 			}
-			require.NoError(t, w.rt.Close(t.Context()))
+			require.NoError(t, w.Runtime.Close(t.Context()))
 		})
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
@@ -160,10 +161,10 @@ func TestLawRetriesAreCappedWhateverHooksAnswer(t *testing.T) {
 
 // requireShownIsSaid plays a client that shows deltas and drops those of the step
 // whose attempt failed: of every step that has ended it has shown the text of the history.
-func requireShownIsSaid(t *testing.T, w *world, out hook.TurnOutcome) {
+func requireShownIsSaid(t *testing.T, w *rig.World, out hook.TurnOutcome) {
 	t.Helper()
 	shown, now := []string{}, ""
-	for _, ev := range w.events {
+	for _, ev := range w.Events {
 		switch ev.Kind {
 		case event.StepStart, event.TurnRetried:
 			now = ""
@@ -173,7 +174,7 @@ func requireShownIsSaid(t *testing.T, w *world, out hook.TurnOutcome) {
 			shown = append(shown, now)
 		}
 	}
-	ms, err := w.store.Messages(t.Context(), w.conv.ID())
+	ms, err := w.Store.Messages(t.Context(), w.Conv.ID())
 	require.NoError(t, err)
 	said := []string{}
 	for _, m := range ms {

@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -24,14 +25,14 @@ import (
 func TestLawEventsComeInCompletionOrderAndHistoryInCallOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := start(t, plays(calls(want{"1", "slow", "{}"}, want{"2", "quick", "{}"}, want{"3", "quick", "{}"}), says("done")),
-			box(sleeps("slow", 150*time.Millisecond), sleeps("quick", 0)))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "slow", "{}"), rig.Call("2", "quick", "{}"), rig.Call("3", "quick", "{}")), rig.Says("done")),
+			rig.Box(rig.Sleeps("slow", 150*time.Millisecond), rig.Sleeps("quick", 0)))
 		began := time.Now()
-		w.send("go")
+		w.Send("go")
 
 		assert.Equal(t, 150*time.Millisecond, time.Since(began), "the calls run at the same time")
 		var order []string
-		for _, ev := range w.eventsOf(event.CallResult) {
+		for _, ev := range w.EventsOf(event.CallResult) {
 			order = append(order, ev.Detail().CallID)
 		}
 		assert.ElementsMatch(t, []string{"2", "3"}, order[:2])
@@ -39,8 +40,8 @@ func TestLawEventsComeInCompletionOrderAndHistoryInCallOrder(t *testing.T) {
 		assert.Equal(t, []string{
 			"user go", "assistant [1 slow {}] [2 quick {}] [3 quick {}]",
 			"tool 1 slow: slow", "tool 2 quick: quick", "tool 3 quick: quick", "assistant done",
-		}, w.history())
-		last := w.eventsOf(event.CallResult)[2].Detail()
+		}, w.History())
+		last := w.EventsOf(event.CallResult)[2].Detail()
 		assert.Equal(t, 150*time.Millisecond, last.Duration)
 	})
 }
@@ -58,12 +59,12 @@ func TestLawGatesAreSequentialInCallOrderBeforeAnythingRuns(t *testing.T) {
 		return hook.ToolDecision{}, nil
 	})
 	ran := make(chan string, 2)
-	w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"})), rewriter, guard,
-		box(does("x", func(context.Context) message.ToolResult {
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}"))), rewriter, guard,
+		rig.Box(rig.Does("x", func(context.Context) message.ToolResult {
 			ran <- strings.Join(log, ", ") // safe: no gate may run any more
 			return message.ToolResult{}
 		})))
-	w.send("go")
+	w.Send("go")
 	for range 2 {
 		assert.Equal(t, "rewrite 1, before 1, rewrite 2, before 2", <-ran)
 	}
@@ -74,21 +75,21 @@ func TestLawAPanicStaysInItsCall(t *testing.T) {
 	for k := range 4 {
 		t.Run(fmt.Sprintf("call %d of 4", k), func(t *testing.T) {
 			t.Parallel()
-			var ws []want
+			var ws []rig.ToolCall
 			for i := range 4 {
 				name := "fine"
 				if i == k {
 					name = "broken"
 				}
-				ws = append(ws, want{fmt.Sprint(i), name, `{"s":"x"}`})
+				ws = append(ws, rig.Call(fmt.Sprint(i), name, `{"s":"x"}`))
 			}
-			w := start(t, plays(calls(ws...), says("done")), box(named("fine"),
-				does("broken", func(context.Context) message.ToolResult { panic("boom") })))
-			out := w.send("go")
+			w := rig.Start(t, rig.Plays(rig.Calls(ws...), rig.Says("done")), rig.Box(rig.Named("fine"),
+				rig.Does("broken", func(context.Context) message.ToolResult { panic("boom") })))
+			out := w.Send("go")
 
 			assert.Equal(t, "done", out.Text())
-			require.Len(t, w.eventsOf(event.CallResult), 4)
-			for _, ev := range w.eventsOf(event.CallResult) {
+			require.Len(t, w.EventsOf(event.CallResult), 4)
+			for _, ev := range w.EventsOf(event.CallResult) {
 				d := ev.Detail()
 				if d.CallID == fmt.Sprint(k) {
 					assert.Equal(t, message.OutcomePanicked, d.Outcome)
@@ -105,16 +106,16 @@ func TestLawAPanicStaysInItsCall(t *testing.T) {
 
 func TestLawAnUnknownToolIsAResult(t *testing.T) {
 	t.Parallel()
-	b := box(named("read"))
-	w := start(t, plays(calls(want{"1", "raed", "{}"}, want{"2", "read", `{"s":"x"}`}), says("done")), b)
-	w.send("go")
+	b := rig.Box(rig.Named("read"))
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "raed", "{}"), rig.Call("2", "read", `{"s":"x"}`)), rig.Says("done")), b)
+	w.Send("go")
 	assert.Equal(t, []string{
 		"user go", `assistant [1 raed {}] [2 read {"s":"x"}]`,
 		`tool 1 raed not_registered: tool "raed" is not registered; did you mean "read"?`,
 		"tool 2 read: read:x", "assistant done",
-	}, w.history())
-	assert.Zero(t, b.dispatched["raed"], "no owner was asked")
-	assert.Equal(t, message.OutcomeUnknown, w.eventsOf(event.CallResult)[0].Detail().Outcome)
+	}, w.History())
+	assert.Zero(t, b.Dispatched["raed"], "no owner was asked")
+	assert.Equal(t, message.OutcomeUnknown, w.EventsOf(event.CallResult)[0].Detail().Outcome)
 }
 
 func TestLawMalformedArgumentsAreAResultWithTheSchema(t *testing.T) {
@@ -126,15 +127,15 @@ func TestLawMalformedArgumentsAreAResultWithTheSchema(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			b := box(named("x"))
-			m := plays(calls(want{"1", "x", tc.sent}), says("done"))
-			w := start(t, m, b)
-			out := w.send("go")
+			b := rig.Box(rig.Named("x"))
+			m := rig.Plays(rig.Calls(rig.Call("1", "x", tc.sent)), rig.Says("done"))
+			w := rig.Start(t, m, b)
+			out := w.Send("go")
 			assert.Equal(t, "done", out.Text(), "the model gets another chance")
-			assert.Equal(t, "assistant [1 x "+tc.stored+"]", w.history()[1])
-			assert.Contains(t, w.history()[2], "tool 1 x invalid_arguments:")
-			assert.Contains(t, w.history()[2], boxSchema)
-			assert.Equal(t, message.OutcomeInvalid, w.eventsOf(event.CallResult)[0].Detail().Outcome)
+			assert.Equal(t, "assistant [1 x "+tc.stored+"]", w.History()[1])
+			assert.Contains(t, w.History()[2], "tool 1 x invalid_arguments:")
+			assert.Contains(t, w.History()[2], rig.BoxSchema)
+			assert.Equal(t, message.OutcomeInvalid, w.EventsOf(event.CallResult)[0].Detail().Outcome)
 		})
 	}
 }
@@ -148,43 +149,43 @@ func TestLawArgumentsThatAreNoJSONGoBackToTheModel(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, plays(calls(want{"1", "y", "{}"}, want{"2", "x", tc.sent}), says("sorry")), box(named("x"), named("y")))
-			assert.Equal(t, "sorry", w.send("go").Text(), "the model gets another chance")
-			assert.Equal(t, "assistant [1 y {}] [2 x "+tc.stored+"]", w.history()[1])
-			assert.Equal(t, "tool 1 y: y:", w.history()[2], "the other call runs")
-			assert.Contains(t, w.history()[3], "tool 2 x invalid_arguments:")
-			assert.Contains(t, w.history()[3], boxSchema, "the model is told what was expected")
-			assertBrackets(t, w)
+			w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "y", "{}"), rig.Call("2", "x", tc.sent)), rig.Says("sorry")), rig.Box(rig.Named("x"), rig.Named("y")))
+			assert.Equal(t, "sorry", w.Send("go").Text(), "the model gets another chance")
+			assert.Equal(t, "assistant [1 y {}] [2 x "+tc.stored+"]", w.History()[1])
+			assert.Equal(t, "tool 1 y: y:", w.History()[2], "the other call runs")
+			assert.Contains(t, w.History()[3], "tool 2 x invalid_arguments:")
+			assert.Contains(t, w.History()[3], rig.BoxSchema, "the model is told what was expected")
+			rig.AssertBrackets(t, w)
 		})
 	}
 }
 
 func TestLawArgumentsThatAreNoJSONAgainAndAgainEndTheTurn(t *testing.T) {
 	t.Parallel()
-	bad := func(id string) message.ModelStream { return calls(want{id, "x", `{"s":`}) }
-	last := calls(want{"8", "y", "{}"}, want{"9", "x", `{"s":`})
+	bad := func(id string) message.ModelStream { return rig.Calls(rig.Call(id, "x", `{"s":`)) }
+	last := rig.Calls(rig.Call("8", "y", "{}"), rig.Call("9", "x", `{"s":`))
 	for name, tc := range map[string]struct {
 		limit   int
 		replies []message.ModelStream
 	}{
 		"three by default":     {0, []message.ModelStream{bad("1"), bad("2"), last}},
-		"in a row":             {2, []message.ModelStream{bad("1"), calls(want{"2", "x", "{}"}), bad("3"), last}},
+		"in a row":             {2, []message.ModelStream{bad("1"), rig.Calls(rig.Call("2", "x", "{}")), bad("3"), last}},
 		"one":                  {1, []message.ModelStream{last}},
-		"not those cut off":    {2, []message.ModelStream{bad("1"), finishes(message.FinishLength, want{"2", "x", `{"s":`}), bad("3"), last}},
+		"not those cut off":    {2, []message.ModelStream{bad("1"), rig.Finishes(message.FinishLength, rig.Call("2", "x", `{"s":`)), bad("3"), last}},
 		"fewer than no number": {-1, []message.ModelStream{last}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := plays(append(tc.replies, says("never"))...)
-			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Limits: runtime.Limits{Unreadable: tc.limit}}, box(named("x"), does("y", never(t))))
-			out, err := w.try(t.Context(), "go")
+			m := rig.Plays(append(tc.replies, rig.Says("never"))...)
+			w := rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Limits: runtime.Limits{Unreadable: tc.limit}}, rig.Box(rig.Named("x"), rig.Does("y", rig.Never(t))))
+			out, err := w.Try(t.Context(), "go")
 			require.ErrorIs(t, err, runtime.ErrArguments)
 			assert.Equal(t, hook.StopRetryLimit, out.Signals.At(0).Reason)
-			assert.Len(t, m.requests, len(tc.replies))
-			lines := w.history()
+			assert.Len(t, m.Requests, len(tc.replies))
+			lines := w.History()
 			assert.Contains(t, lines[len(lines)-2], "tool 8 y cancelled: not run: the arguments of another call")
-			assertBrackets(t, w)
-			w.send("and the conversation goes on")
+			rig.AssertBrackets(t, w)
+			w.Send("and the conversation goes on")
 		})
 	}
 }
@@ -195,31 +196,31 @@ type raw struct {
 	t *testing.T
 }
 
-func (raw) Schema() []message.Tool { return []message.Tool{{Name: "shell", Input: boxSchema}} }
+func (raw) Schema() []message.Tool { return []message.Tool{{Name: "shell", Input: rig.BoxSchema}} }
 
 func (r raw) Dispatch(_ context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	return hook.Bound(call.Args(), r), call.Name() == "shell"
 }
 
-func (r raw) Run(ctx context.Context, _ *hook.Env) message.ToolResult { return never(r.t)(ctx) }
+func (r raw) Run(ctx context.Context, _ *hook.Env) message.ToolResult { return rig.Never(r.t)(ctx) }
 
 func TestLawArgumentsThatTheirOwnerDoesNotReadAreReadAllTheSame(t *testing.T) {
 	t.Parallel()
 	for _, finish := range []message.FinishReason{message.FinishTools, message.FinishLength} {
-		w := start(t, plays(finishes(finish, want{"1", "y", "{}"}, want{"2", "shell", "ls -l"}), says("done")), box(named("y")), raw{t: t})
-		w.send("go")
-		assert.Equal(t, "tool 1 y: y:", w.history()[2])
-		assert.Contains(t, w.history()[3], "tool 2 shell invalid_arguments: the arguments are no JSON")
-		assertBrackets(t, w)
+		w := rig.Start(t, rig.Plays(rig.Finishes(finish, rig.Call("1", "y", "{}"), rig.Call("2", "shell", "ls -l")), rig.Says("done")), rig.Box(rig.Named("y")), raw{t: t})
+		w.Send("go")
+		assert.Equal(t, "tool 1 y: y:", w.History()[2])
+		assert.Contains(t, w.History()[3], "tool 2 shell invalid_arguments: the arguments are no JSON")
+		rig.AssertBrackets(t, w)
 	}
 }
 
 func TestLawArgumentsCutAtTheTokenLimitSaySo(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(finishes(message.FinishLength, want{"1", "x", "{}"}, want{"2", "x", `{"s":"lon`}), says("done")), box(named("x")))
-	w.send("go")
-	assert.Equal(t, "tool 1 x: x:", w.history()[2], "a call that came whole runs")
-	assert.Contains(t, w.history()[3], "cut off at its token limit")
+	w := rig.Start(t, rig.Plays(rig.Finishes(message.FinishLength, rig.Call("1", "x", "{}"), rig.Call("2", "x", `{"s":"lon`)), rig.Says("done")), rig.Box(rig.Named("x")))
+	w.Send("go")
+	assert.Equal(t, "tool 1 x: x:", w.History()[2], "a call that came whole runs")
+	assert.Contains(t, w.History()[3], "cut off at its token limit")
 }
 
 func TestLawNoAnswerLiftsADeny(t *testing.T) {
@@ -239,20 +240,12 @@ func TestLawNoAnswerLiftsADeny(t *testing.T) {
 		for order, guards := range map[string][]hook.Hook{"before": {other, deny}, "after": {deny, other}} {
 			t.Run(name+" "+order, func(t *testing.T) {
 				t.Parallel()
-				w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), append(guards, approve, box(does("x", never(t))))...)
-				w.send("go")
-				assert.Equal(t, "tool 1 x denied: not here", w.history()[2])
-				assert.Empty(t, w.eventsOf(event.ApprovalAsked))
+				w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), append(guards, approve, rig.Box(rig.Does("x", rig.Never(t))))...)
+				w.Send("go")
+				assert.Equal(t, "tool 1 x denied: not here", w.History()[2])
+				assert.Empty(t, w.EventsOf(event.ApprovalAsked))
 			})
 		}
-	}
-}
-
-// never is a tool that must not run.
-func never(t *testing.T) func(context.Context) message.ToolResult {
-	return func(context.Context) message.ToolResult {
-		t.Error("a call ran that must not")
-		return message.ToolResult{}
 	}
 }
 
@@ -266,13 +259,13 @@ func TestLawRewrittenArgumentsAreBoundAgain(t *testing.T) {
 		original, decided = c.Original(), c.Args()
 		return hook.ToolDecision{}, nil
 	})
-	b := box(named("x"))
-	w := start(t, plays(calls(want{"1", "x", `{"s": "rm"}`}), says("done")), rewriter, guard, b)
-	w.send("go")
+	b := rig.Box(rig.Named("x"))
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", `{"s": "rm"}`)), rig.Says("done")), rewriter, guard, b)
+	w.Send("go")
 	assert.Equal(t, message.JSON(`{"s":"safe"}`), decided, "deciders see what will run, canonical")
 	assert.Equal(t, message.JSON(`{"s": "rm"}`), original, "the original is kept for the audit")
-	assert.Equal(t, []string{`assistant [1 x {"s":"safe"}]`, "tool 1 x: x:safe"}, w.history()[1:3])
-	assert.Equal(t, 2, b.dispatched["x"])
+	assert.Equal(t, []string{`assistant [1 x {"s":"safe"}]`, "tool 1 x: x:safe"}, w.History()[1:3])
+	assert.Equal(t, 2, b.Dispatched["x"])
 }
 
 func TestLawArgumentsRewrittenBadlyDoNotRun(t *testing.T) {
@@ -280,9 +273,9 @@ func TestLawArgumentsRewrittenBadlyDoNotRun(t *testing.T) {
 	rewriter := point.RewriteArgsFunc(func(context.Context, *hook.ToolCall, message.JSON) (message.JSON, error) {
 		return `{"nonsense":1}`, nil
 	})
-	w := start(t, plays(calls(want{"1", "x", `{"s":"a"}`}), says("done")), rewriter, box(does("x", never(t))))
-	w.send("go")
-	assert.Contains(t, w.history()[2], "tool 1 x invalid_arguments:")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", `{"s":"a"}`)), rig.Says("done")), rewriter, rig.Box(rig.Does("x", rig.Never(t))))
+	w.Send("go")
+	assert.Contains(t, w.History()[2], "tool 1 x invalid_arguments:")
 }
 
 func TestLawScopeAdvertisedIsScopeEnforced(t *testing.T) {
@@ -303,25 +296,25 @@ func TestLawScopeAdvertisedIsScopeEnforced(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			b := box(named("a"), named("b"), named("c"))
-			b.scope.Tools = tc.scope
-			m := plays(calls(want{"1", "a", "{}"}, want{"2", "b", "{}"}, want{"3", "c", "{}"}))
-			w := startWith(t, m, hook.AgentConfig{Name: "a", Tools: tc.asked}, nil, b)
-			w.send("go")
+			b := rig.Box(rig.Named("a"), rig.Named("b"), rig.Named("c"))
+			b.Scope.Tools = tc.scope
+			m := rig.Plays(rig.Calls(rig.Call("1", "a", "{}"), rig.Call("2", "b", "{}"), rig.Call("3", "c", "{}")))
+			w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Tools: tc.asked}, nil, b)
+			w.Send("go")
 
 			advertised := []string{}
-			for _, tool := range m.requests[0].Tools.Tools().All() {
+			for _, tool := range m.Requests[0].Tools.Tools().All() {
 				advertised = append(advertised, tool.Name)
 			}
 			assert.Equal(t, tc.want, advertised)
-			agent, err := w.rt.Agent("a")
+			agent, err := w.Runtime.Agent("a")
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, agent.Config().Tools)
 			for _, name := range []string{"a", "b", "c"} {
-				reached := b.dispatched[name] > 0
+				reached := b.Dispatched[name] > 0
 				assert.Equal(t, contains(tc.want, name), reached, "Dispatch reached for %s", name)
 			}
-			for _, ev := range w.eventsOf(event.CallResult) {
+			for _, ev := range w.EventsOf(event.CallResult) {
 				d := ev.Detail()
 				if contains(tc.want, d.Tool) {
 					assert.Equal(t, message.OutcomeExecuted, d.Outcome)
@@ -346,16 +339,16 @@ func contains(names []string, name string) bool {
 func TestLawNopChangesNothing(t *testing.T) {
 	t.Parallel()
 	run := func(hooks ...hook.Hook) ([]string, []hook.EventKind, string) {
-		w := start(t, plays(calls(want{"1", "x", `{"s":"y"}`}, want{"2", "z", "{}"}), says("done")), hooks...)
-		w.send("go")
-		agent, err := w.rt.Agent("a")
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", `{"s":"y"}`), rig.Call("2", "z", "{}")), rig.Says("done")), hooks...)
+		w.Send("go")
+		agent, err := w.Runtime.Agent("a")
 		require.NoError(t, err)
-		return w.history(), w.kinds(), agent.Prompt()
+		return w.History(), w.Kinds(), agent.Prompt()
 	}
-	history, kinds, prompt := run(box(named("x")))
+	history, kinds, prompt := run(rig.Box(rig.Named("x")))
 	for name, hooks := range map[string][]hook.Hook{
-		"before": {hook.Nop{}, box(named("x"))}, "after": {box(named("x")), hook.Nop{}},
-		"around": {hook.Nop{}, box(named("x")), hook.Nop{}},
+		"before": {hook.Nop{}, rig.Box(rig.Named("x"))}, "after": {rig.Box(rig.Named("x")), hook.Nop{}},
+		"around": {hook.Nop{}, rig.Box(rig.Named("x")), hook.Nop{}},
 	} {
 		h, k, p := run(hooks...)
 		assert.Equal(t, history, h, name)
@@ -366,12 +359,12 @@ func TestLawNopChangesNothing(t *testing.T) {
 
 func TestLawANilHookIsNop(t *testing.T) {
 	t.Parallel()
-	m := plays(says("hello"))
-	w := start(t, m)
-	out := w.send("hi")
+	m := rig.Plays(rig.Says("hello"))
+	w := rig.Start(t, m)
+	out := w.Send("hi")
 	assert.Equal(t, "hello", out.Text())
-	assert.Equal(t, "Help.", m.requests[0].System, "the instructions alone")
-	assert.Zero(t, m.requests[0].Tools.Tools().Len())
+	assert.Equal(t, "Help.", m.Requests[0].System, "the instructions alone")
+	assert.Zero(t, m.Requests[0].Tools.Tools().Len())
 }
 
 func TestLawEveryAfterRunsExactlyOnceForEveryCall(t *testing.T) {
@@ -398,21 +391,21 @@ func TestLawEveryAfterRunsExactlyOnceForEveryCall(t *testing.T) {
 		}
 		return hook.ToolDecision{}, nil
 	})
-	fails := does("failed", func(context.Context) message.ToolResult { return message.FailedResult(message.FailOperation, "no") })
-	slow := does("timedout", func(ctx context.Context) message.ToolResult {
+	fails := rig.Does("failed", func(context.Context) message.ToolResult { return message.FailedResult(message.FailOperation, "no") })
+	slow := rig.Does("timedout", func(ctx context.Context) message.ToolResult {
 		<-ctx.Done()
 		return message.FailedResult(message.FailTimeout, "late")
 	})
 	slow.Timeout = time.Millisecond
-	panics := does("panicked", func(context.Context) message.ToolResult { panic("boom") })
-	want1 := func(name string) want { return want{name, name, "{}"} }
-	w := start(t, plays(calls(
+	panics := rig.Does("panicked", func(context.Context) message.ToolResult { panic("boom") })
+	want1 := func(name string) rig.ToolCall { return rig.Call(name, name, "{}") }
+	w := rig.Start(t, rig.Plays(rig.Calls(
 		want1("executed"), want1("failed"), want1("timedout"), want1("panicked"), want1("denied"), want1("answered"),
-		want1("unapproved"), want1("guardfails"), want1("guardpanics"), want1("unknown"), want{"invalid", "executed2", "[]"},
-	), says("done")), after, afterTurn, guard, box(
-		named("executed"), fails, slow, panics, named("denied"), named("answered"), named("unapproved"),
-		named("guardfails"), named("guardpanics"), named("executed2")))
-	w.send("go")
+		want1("unapproved"), want1("guardfails"), want1("guardpanics"), want1("unknown"), rig.Call("invalid", "executed2", "[]"),
+	), rig.Says("done")), after, afterTurn, guard, rig.Box(
+		rig.Named("executed"), fails, slow, panics, rig.Named("denied"), rig.Named("answered"), rig.Named("unapproved"),
+		rig.Named("guardfails"), rig.Named("guardpanics"), rig.Named("executed2")))
+	w.Send("go")
 	assert.Equal(t, map[string][]message.Outcome{
 		"executed": {message.OutcomeExecuted}, "failed": {message.OutcomeFailed}, "timedout": {message.OutcomeTimedOut},
 		"panicked": {message.OutcomePanicked}, "denied": {message.OutcomeDenied}, "answered": {message.OutcomeAnswered},
@@ -429,26 +422,15 @@ func TestLawAfterTurnRunsForTurnsThatFailEarly(t *testing.T) {
 		assert.NoError(t, ctx.Err(), "the context of AfterTurn is alive")
 		outcomes = append(outcomes, o.Stop)
 	})
-	w := start(t, plays(), afterTurn, preprocess(func(message.Input) (message.Input, error) { return message.Input{}, errors.New("no such command") }))
-	_, err := w.try(t.Context(), "/nothing")
+	w := rig.Start(t, rig.Plays(), afterTurn, rig.Preprocess(func(message.Input) (message.Input, error) { return message.Input{}, errors.New("no such command") }))
+	_, err := w.Try(t.Context(), "/nothing")
 	require.ErrorContains(t, err, "no such command")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = w.try(ctx, "/nothing")
+	_, err = w.Try(ctx, "/nothing")
 	require.Error(t, err)
 	assert.Equal(t, []hook.StopReason{hook.StopError, hook.StopCancelled}, outcomes)
-	assert.Empty(t, w.history(), "a rejected turn stores nothing")
-}
-
-type preprocessor struct {
-	hook.Nop
-	f func(message.Input) (message.Input, error)
-}
-
-func preprocess(f func(message.Input) (message.Input, error)) hook.Hook { return preprocessor{f: f} }
-
-func (p preprocessor) Preprocess(_ context.Context, _ *hook.Turn, in message.Input) (message.Input, error) {
-	return p.f(in)
+	assert.Empty(t, w.History(), "a rejected turn stores nothing")
 }
 
 // careless is a subsystem whose Dispatch breaks its promises.
@@ -475,17 +457,17 @@ func TestLawADispatchThatBreaksItsPromisesIsAResult(t *testing.T) {
 	for name, hooks := range map[string][]hook.Hook{"alone": {careless{}}, "in a composite": {hook.Nop{}, careless{}}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, plays(calls(
-				want{"1", "panics", "{}"}, want{"2", "forgets", "{}"}, want{"3", "unbound", "{}"}, want{"4", "nilrunner", "{}"},
-			), says("done")), hooks...)
-			assert.Equal(t, "done", w.send("go").Text())
+			w := rig.Start(t, rig.Plays(rig.Calls(
+				rig.Call("1", "panics", "{}"), rig.Call("2", "forgets", "{}"), rig.Call("3", "unbound", "{}"), rig.Call("4", "nilrunner", "{}"),
+			), rig.Says("done")), hooks...)
+			assert.Equal(t, "done", w.Send("go").Text())
 			outcomes := []message.Outcome{}
-			for _, ev := range w.eventsOf(event.CallResult) {
+			for _, ev := range w.EventsOf(event.CallResult) {
 				outcomes = append(outcomes, ev.Detail().Outcome)
 			}
 			assert.Equal(t, []message.Outcome{message.OutcomePanicked, message.OutcomeUnknown, message.OutcomeFailed, message.OutcomeFailed}, outcomes)
-			assert.NotContains(t, strings.Join(w.history(), "\n"), "hunter2")
-			assert.Len(t, w.eventsOf(event.HookFailed), 1)
+			assert.NotContains(t, strings.Join(w.History(), "\n"), "hunter2")
+			assert.Len(t, w.EventsOf(event.HookFailed), 1)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/composite"
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -29,7 +30,7 @@ func (s speaker) Schema() []message.Tool {
 	if s.tool == "" {
 		return nil
 	}
-	return []message.Tool{{Name: s.tool, Input: boxSchema}}
+	return []message.Tool{{Name: s.tool, Input: rig.BoxSchema}}
 }
 func (s speaker) SystemPrompt(*hook.AgentConfig) string    { return s.prompt }
 func (s speaker) ScopedTools(*hook.AgentConfig) hook.Scope { return s.scope }
@@ -59,14 +60,14 @@ func TestThePrompt(t *testing.T) {
 			t.Parallel()
 			prompts := map[string]bool{}
 			for range 20 {
-				m := plays(says("ok"))
-				w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: "You are a helper.\n", Tools: tc.tools}, &runtime.Options{Environment: env}, tc.hooks...)
-				w.send("hi")
-				agent, err := w.rt.Agent("a")
+				m := rig.Plays(rig.Says("ok"))
+				w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Instructions: "You are a helper.\n", Tools: tc.tools}, &runtime.Options{Environment: env}, tc.hooks...)
+				w.Send("hi")
+				agent, err := w.Runtime.Agent("a")
 				require.NoError(t, err)
-				assert.Equal(t, agent.Prompt(), m.requests[0].System)
+				assert.Equal(t, agent.Prompt(), m.Requests[0].System)
 				parts, turn := agent.PromptParts()
-				assert.Equal(t, m.requests[0].System, joined(parts), "nothing of the prompt is without a contributor")
+				assert.Equal(t, m.Requests[0].System, joined(parts), "nothing of the prompt is without a contributor")
 				assert.Empty(t, turn, "no hook adds anything to turns")
 				prompts[agent.Prompt()] = true
 			}
@@ -89,18 +90,18 @@ func joined(parts []runtime.PromptPart) string {
 // TestWhoSaysWhatInAPrompt: each part of a prompt names its contributor, also those that hooks add to a turn.
 func TestWhoSaysWhatInAPrompt(t *testing.T) {
 	t.Parallel()
-	m := plays(says("ok"), says("ok"))
+	m := rig.Plays(rig.Says("ok"), rig.Says("ok"))
 	inner, err := composite.Of("Inner", composite.Field{Name: "Notes", Hook: speaker{tool: "note", prompt: "Take notes."}})
 	require.NoError(t, err)
-	added := &adds{
-		sections: gives(hook.PromptSection{ID: "style", Title: "Style", Text: "Be brief."}),
-		context:  gives(hook.ContextBlock{Domain: "memory", ID: "boat", Text: "The boat is red."}),
+	added := &rig.Adds{
+		Sections: rig.Gives(hook.PromptSection{ID: "style", Title: "Style", Text: "Be brief."}),
+		Context:  rig.Gives(hook.ContextBlock{Domain: "memory", ID: "boat", Text: "The boat is red."}),
 	}
 	h, err := composite.Of("Outer", composite.Field{Name: "Manners", Hook: speaker{prompt: "Be polite."}}, composite.Field{Name: "Inner", Hook: inner},
 		composite.Field{Name: "Adds", Hook: added})
 	require.NoError(t, err)
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: "You are a helper."}, &runtime.Options{Environment: runtime.Environment{OS: "linux"}}, h)
-	agent, err := w.rt.Agent("a")
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Instructions: "You are a helper."}, &runtime.Options{Environment: runtime.Environment{OS: "linux"}}, h)
+	agent, err := w.Runtime.Agent("a")
 	require.NoError(t, err)
 	want := []runtime.PromptPart{
 		{By: "agent", At: "instructions", Text: "You are a helper."},
@@ -110,15 +111,15 @@ func TestWhoSaysWhatInAPrompt(t *testing.T) {
 	got, turn := agent.PromptParts()
 	assert.Equal(t, want, got)
 	assert.Empty(t, turn)
-	w.send("hi")
+	w.Send("hi")
 	got, turn = agent.PromptParts()
 	assert.Equal(t, append(want,
 		runtime.PromptPart{By: "Adds", At: "PromptSections", ID: "style", Text: "## Style\n\nBe brief."},
 		runtime.PromptPart{By: "Adds", At: "TurnContext", ID: "boat", Text: "<context domain=\"memory\" id=\"boat\">\nThe boat is red.\n</context>"}), got)
 	assert.NotEmpty(t, turn)
-	assert.Equal(t, m.requests[0].System, joined(got[:5]))
+	assert.Equal(t, m.Requests[0].System, joined(got[:5]))
 
-	_, err = w.rt.Update(t.Context(), hook.AgentConfig{Name: "a", Instructions: "You help."})
+	_, err = w.Runtime.Update(t.Context(), hook.AgentConfig{Name: "a", Instructions: "You help."})
 	require.NoError(t, err)
 	got, turn = agent.PromptParts()
 	assert.Equal(t, "You help.", got[0].Text)

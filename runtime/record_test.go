@@ -15,11 +15,9 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
-
-// canary is text that goes everywhere but into the record of a hook run.
-const canary = "CANARY-4711"
 
 // nosy has a say about everything, with the canary in every value and in every
 // error, and keeps the runs that it hears of.
@@ -38,11 +36,11 @@ func (n *nosy) OnEvent(_ context.Context, ev hook.Event) {
 }
 
 func (n *nosy) Preprocess(_ context.Context, _ *hook.Turn, in message.Input) (message.Input, error) {
-	return message.TextInput(in.Text() + canary), nil
+	return message.TextInput(in.Text() + rig.Canary), nil
 }
 
 func (n *nosy) RewriteRequest(_ context.Context, _ *hook.Step, req message.ModelRequest) (message.ModelRequest, error) {
-	req.System += canary
+	req.System += rig.Canary
 	return req, nil
 }
 
@@ -51,42 +49,42 @@ func (n *nosy) RewriteReply(_ context.Context, _ *hook.Step, reply message.Model
 }
 
 func (n *nosy) RewriteArgs(context.Context, *hook.ToolCall, message.JSON) (message.JSON, error) {
-	return `{"s":"` + canary + `"}`, nil
+	return `{"s":"` + rig.Canary + `"}`, nil
 }
 
 func (n *nosy) BeforeTool(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
-	return hook.AnswerTool(message.TextResult(canary)), nil
+	return hook.AnswerTool(message.TextResult(rig.Canary)), nil
 }
 
 func (n *nosy) RewriteResult(_ context.Context, _ *hook.ToolCall, r message.ToolResult) (message.ToolResult, error) {
-	return message.TextResult(r.Text() + canary), nil
+	return message.TextResult(r.Text() + rig.Canary), nil
 }
 
 func (n *nosy) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hook.OutcomeDecision, error) {
-	return hook.ContextOutcome(canary), nil
+	return hook.ContextOutcome(rig.Canary), nil
 }
 
 func (n *nosy) AfterModel(context.Context, *hook.Step, message.ModelReply) (hook.ReplyDecision, error) {
 	return hook.ReplyDecision{}, nil
 }
 
-func (n *nosy) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) { panic(canary) }
+func (n *nosy) AfterTurn(context.Context, *hook.Turn, hook.TurnOutcome) { panic(rig.Canary) }
 
 // A recorded turn has an event for each hook that took part, without data: no arguments, no
 // results, no text of the model or the user.
 func TestRecordedTurn(t *testing.T) {
-	m := plays(calls(want{"k1", "echo", `{"s":"` + canary + `"}`}), says(canary))
+	m := rig.Plays(rig.Calls(rig.Call("k1", "echo", `{"s":"`+rig.Canary+`"}`)), rig.Says(rig.Canary))
 	n := new(nosy)
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: canary}, &runtime.Options{Events: runtime.Events{RecordHooks: true}}, n, box(named("echo")))
-	w.send(canary)
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Instructions: rig.Canary}, &runtime.Options{Events: runtime.Events{RecordHooks: true}}, n, rig.Box(rig.Named("echo")))
+	w.Send(rig.Canary)
 
 	var told []string
-	for _, ev := range w.eventsOf(event.HookRun) {
+	for _, ev := range w.EventsOf(event.HookRun) {
 		r, ok := ev.Run()
 		require.True(t, ok)
 		data, err := json.Marshal(ev)
 		require.NoError(t, err)
-		assert.NotContains(t, string(data), canary)
+		assert.NotContains(t, string(data), rig.Canary)
 		assert.NotEmpty(t, ev.Turn)
 		told = append(told, strings.TrimSpace(r.Subsystem+" "+r.Point.String()+" "+string(r.Status)+" "+string(r.Answer)))
 		if r.Point == point.BeforeTool {
@@ -102,7 +100,7 @@ func TestRecordedTurn(t *testing.T) {
 		model, []string{"H0 AfterTurn panicked"},
 	), told)
 	assert.GreaterOrEqual(t, n.heard, len(told), "hooks hear of runs like of other events")
-	assert.Contains(t, w.results()[0], canary)
+	assert.Contains(t, w.Results()[0], rig.Canary)
 }
 
 // The runs about a call stand between its start and its result, and runs and
@@ -111,24 +109,24 @@ func TestRecordedCall(t *testing.T) {
 	deny := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.DenyTool("not today"), nil
 	})
-	m := plays(calls(want{"k1", "echo", `{"s":"x"}`}), says("bye"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: "Help."}, &runtime.Options{Events: runtime.Events{RecordHooks: true}}, deny, box(named("echo")))
-	w.send("hi")
+	m := rig.Plays(rig.Calls(rig.Call("k1", "echo", `{"s":"x"}`)), rig.Says("bye"))
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Instructions: "Help."}, &runtime.Options{Events: runtime.Events{RecordHooks: true}}, deny, rig.Box(rig.Named("echo")))
+	w.Send("hi")
 	var kinds []hook.EventKind
-	for _, ev := range w.events {
+	for _, ev := range w.Events {
 		if id := ev.Detail().CallID; id == "k1" {
 			kinds = append(kinds, ev.Kind)
 		}
 	}
 	assert.Equal(t, []hook.EventKind{event.HookRun, event.CallStart, event.HookRun, event.CallResult}, kinds, "its Dispatch, and the deny")
-	assert.Equal(t, []string{"not today"}, w.results())
+	assert.Equal(t, []string{"not today"}, w.Results())
 }
 
 // A program that does not ask for the record has no event of it.
 func TestNotRecorded(t *testing.T) {
-	w := start(t, plays(says("hi")), point.BeforeModelFunc(func(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) {
+	w := rig.Start(t, rig.Plays(rig.Says("hi")), point.BeforeModelFunc(func(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) {
 		return hook.ModelDecision{}, nil
 	}))
-	w.send("hi")
-	assert.Empty(t, w.eventsOf(event.HookRun))
+	w.Send("hi")
+	assert.Empty(t, w.EventsOf(event.HookRun))
 }

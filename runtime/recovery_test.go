@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -113,16 +114,16 @@ func TestAStoreThatFailsOnceLosesNoResult(t *testing.T) {
 			s, turns := newMoody(), 0
 			s.refuses(refuse)
 			after := point.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
-			w := startWith(t, plays(calls(want{"1", "x", `{"s":"a"}`}, want{"2", "x", `{"s":"b"}`}), says("done")),
-				hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, after, box(named("x")))
-			_, err := w.try(t.Context(), "go")
+			w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", `{"s":"a"}`), rig.Call("2", "x", `{"s":"b"}`)), rig.Says("done")),
+				hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, after, rig.Box(rig.Named("x")))
+			_, err := w.Try(t.Context(), "go")
 			require.ErrorIs(t, err, errDisk)
-			assert.Subset(t, w.history(), []string{"tool 1 x: x:a", "tool 2 x: x:b"})
-			interrupted, err := w.conv.Interrupted(t.Context())
+			assert.Subset(t, w.History(), []string{"tool 1 x: x:a", "tool 2 x: x:b"})
+			interrupted, err := w.Conv.Interrupted(t.Context())
 			require.NoError(t, err)
 			assert.False(t, interrupted, "the end of the turn is stored")
 			assert.Equal(t, 1, turns)
-			have := kept(t, s, w.conv.ID())
+			have := kept(t, s, w.Conv.ID())
 			assert.Equal(t, []int{2, 1}, []int{have[event.CallResult], have[event.TurnEnd]}, "events of the write that failed come with the next")
 		})
 	}
@@ -133,10 +134,10 @@ func TestTheEndOfATurnIsStoredAtTheSecondTry(t *testing.T) {
 	s, turns := newMoody(), 0
 	s.refuses(nth(1, "append end"))
 	after := point.AfterTurnFunc(func(context.Context, *hook.Turn, hook.TurnOutcome) { turns++ })
-	w := startWith(t, plays(chunks(text("cut o"))), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, after)
-	_, err := w.try(t.Context(), "go")
+	w := rig.StartWith(t, rig.Plays(rig.Chunks(rig.Text("cut o"))), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, after)
+	_, err := w.Try(t.Context(), "go")
 	require.ErrorIs(t, err, provider.ErrNoFinish)
-	interrupted, err := w.conv.Interrupted(t.Context())
+	interrupted, err := w.Conv.Interrupted(t.Context())
 	require.NoError(t, err)
 	assert.False(t, interrupted)
 	assert.Equal(t, 1, turns)
@@ -153,10 +154,10 @@ func TestATurnWhoseEndIsMissingHasItsAnswer(t *testing.T) {
 			after := point.AfterTurnFunc(func(_ context.Context, turn *hook.Turn, out hook.TurnOutcome) {
 				ended[turn.ID()] = append(ended[turn.ID()], out.Stop)
 			})
-			w := startWith(t, plays(says("an answer")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
-			assert.Equal(t, "an answer", w.send("go").Text())
+			w := rig.StartWith(t, rig.Plays(rig.Says("an answer")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
+			assert.Equal(t, "an answer", w.Send("go").Text())
 			s.refuses(nil)
-			next, _ := takeOver(t, s, plays(says("another one")), after)
+			next, _ := takeOver(t, s, rig.Plays(rig.Says("another one")), after)
 			var err error
 			if resume {
 				_, err = dialog.Resume(t.Context(), next, nil)
@@ -164,13 +165,13 @@ func TestATurnWhoseEndIsMissingHasItsAnswer(t *testing.T) {
 				_, err = dialog.Send(t.Context(), next, message.TextInput("and"), nil)
 			}
 			require.NoError(t, err)
-			assert.Equal(t, "assistant an answer", w.history()[1])
+			assert.Equal(t, "assistant an answer", w.History()[1])
 			for _, stops := range ended {
 				assert.Equal(t, []hook.StopReason{hook.StopCompleted}, stops)
 			}
 			have := kept(t, s, next.ID())
 			assert.Equal(t, len(ended), have[event.TurnEnd], "every end is told")
-			assert.Len(t, w.history(), 2*len(ended))
+			assert.Len(t, w.History(), 2*len(ended))
 		})
 	}
 }
@@ -178,7 +179,7 @@ func TestATurnWhoseEndIsMissingHasItsAnswer(t *testing.T) {
 func TestWhatIsSaidWhileAResumedTurnBeginsIsHeard(t *testing.T) {
 	t.Parallel()
 	s := newMoody()
-	w := startWith(t, plays(says("never stored"), says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
+	w := rig.StartWith(t, rig.Plays(rig.Says("never stored"), rig.Says("one"), rig.Says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
 	appends := 0
 	s.refuses(func(write string) bool { // the beginning is kept, and no answer
 		if write == "append" {
@@ -186,29 +187,29 @@ func TestWhatIsSaidWhileAResumedTurnBeginsIsHeard(t *testing.T) {
 		}
 		return appends > 1
 	})
-	_, err := w.try(t.Context(), "go")
+	_, err := w.Try(t.Context(), "go")
 	require.Error(t, err)
 	s.refuses(nil)
-	_, err = dialog.Resume(t.Context(), w.conv, &runtime.TurnOptions{Observe: func(ev hook.Event) {
+	_, err = dialog.Resume(t.Context(), w.Conv, &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind == event.TurnStart {
-			assert.NoError(t, dialog.Steer(t.Context(), w.conv, message.TextInput("wait")))
+			assert.NoError(t, dialog.Steer(t.Context(), w.Conv, message.TextInput("wait")))
 		}
 	}})
 	require.NoError(t, err)
-	assert.Contains(t, w.history(), "user wait")
+	assert.Contains(t, w.History(), "user wait")
 }
 
 func TestAToolThatEndsItsGoroutineHasEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		quits := does("quits", func(context.Context) message.ToolResult { goruntime.Goexit(); return message.ToolResult{} })
+		quits := rig.Does("quits", func(context.Context) message.ToolResult { goruntime.Goexit(); return message.ToolResult{} })
 		quits.Timeout = time.Minute
-		w := start(t, plays(calls(want{"1", "quits", "{}"}), says("done")), box(quits))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "quits", "{}")), rig.Says("done")), rig.Box(quits))
 		began := time.Now()
-		w.send("go")
+		w.Send("go")
 		assert.Zero(t, time.Since(began), "nobody waits for it")
-		assert.Equal(t, message.OutcomePanicked, w.eventsOf(event.CallResult)[0].Detail().Outcome)
-		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Equal(t, message.OutcomePanicked, w.EventsOf(event.CallResult)[0].Detail().Outcome)
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -223,17 +224,17 @@ func TestAResultIsEmittedOnceItIsStored(t *testing.T) {
 		return notes > 2 || notes == 2 && write != "note"
 	})
 	gate := make(chan struct{})
-	second := does("y", func(context.Context) message.ToolResult { <-gate; return message.TextResult("y") })
-	w := startWith(t, plays(calls(want{"1", "x", `{"s":"a"}`}, want{"2", "y", "{}"}), says("done")), hook.AgentConfig{Name: "a"},
-		&runtime.Options{Store: s}, observer{f: func(_ context.Context, ev hook.Event) {
+	second := rig.Does("y", func(context.Context) message.ToolResult { <-gate; return message.TextResult("y") })
+	w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", `{"s":"a"}`), rig.Call("2", "y", "{}")), rig.Says("done")), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Store: s}, rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 			if ev.Kind == event.CallResult && ev.Detail().CallID == "1" {
 				close(gate)
 			}
-		}}, box(named("x"), second))
-	_, err := w.try(t.Context(), "go")
+		}}, rig.Box(rig.Named("x"), second))
+	_, err := w.Try(t.Context(), "go")
 	require.ErrorIs(t, err, errDisk)
 	s.refuses(nil)
-	next, _ := takeOver(t, s, plays(says("again")), box(named("x"), second))
+	next, _ := takeOver(t, s, rig.Plays(rig.Says("again")), rig.Box(rig.Named("x"), second))
 	_, err = dialog.Send(t.Context(), next, message.TextInput("and"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, 2, kept(t, s, next.ID())[event.CallResult])
@@ -242,7 +243,7 @@ func TestAResultIsEmittedOnceItIsStored(t *testing.T) {
 // takeOver is the conversation in another runtime with the same store.
 func takeOver(t *testing.T, s store.Store, p provider.Provider, hooks ...hook.Hook) (*runtime.Conversation, *runtime.Runtime) {
 	t.Helper()
-	rt := runtime.New(compose(t, hooks), p, &runtime.Options{Store: s, Gone: func(string) bool { return true }})
+	rt := runtime.New(rig.Compose(t, hooks), p, &runtime.Options{Store: s, Gone: func(string) bool { return true }})
 	require.NoError(t, rt.Open(t.Context()))
 	t.Cleanup(func() { _ = rt.Close(context.Background()) })
 	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
@@ -267,23 +268,23 @@ func TestWhatHooksPutIntoAResultCanBeStored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := plays(calls(want{"1", "x", "{}"}), says("done"))
-			w := start(t, m, h, box(named("x")))
-			w.send("go")
-			assert.Contains(t, w.history()[2], "a\uFFFDb")
+			m := rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done"))
+			w := rig.Start(t, m, h, rig.Box(rig.Named("x")))
+			w.Send("go")
+			assert.Contains(t, w.History()[2], "a\uFFFDb")
 		})
 	}
 }
 
 func TestAGuestRunsNothing(t *testing.T) {
 	t.Parallel()
-	m := plays(calls(want{"1", "x", "{}"}), says("done"))
-	w := start(t, m, box(does("x", never(t))))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+	m := rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done"))
+	w := rig.Start(t, m, rig.Box(rig.Does("x", rig.Never(t))))
+	_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"})
 	require.NoError(t, err)
-	_, err = dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Guest: "b"})
+	_, err = dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Guest: "b"})
 	require.NoError(t, err)
-	ms, err := w.store.Messages(t.Context(), w.conv.ID())
+	ms, err := w.Store.Messages(t.Context(), w.Conv.ID())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"b", "b"}, []string{ms[1].From, ms[3].From}, "what a guest says is kept with its name")
 }
@@ -299,17 +300,17 @@ func TestChildrenOfAnInterruptedTurnComeToTheirEnd(t *testing.T) {
 			die := func() { s.refuses(func(string) bool { return true }) }
 			gate := make(chan struct{})
 			hooks := func(last func()) []hook.Hook {
-				deleg := tool{message.Tool{Name: "deleg", Waits: true, Annotations: message.Annotations{ReadOnly: again}},
-					func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+				deleg := rig.Tool{Tool: message.Tool{Name: "deleg", Waits: true, Annotations: message.Annotations{ReadOnly: again}},
+					Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 						out, err := env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("look"), Call: env.Call})
 						if err != nil {
 							return message.FailedResult(message.FailOperation, err.Error())
 						}
 						return message.TextResult(out.Text())
 					}}
-				x := does("x", func(context.Context) message.ToolResult { ran++; return message.TextResult("looked") })
-				y := does("y", func(context.Context) message.ToolResult { <-gate; last(); return message.TextResult("never kept") })
-				return []hook.Hook{box(deleg, x, y), observer{f: func(_ context.Context, ev hook.Event) {
+				x := rig.Does("x", func(context.Context) message.ToolResult { ran++; return message.TextResult("looked") })
+				y := rig.Does("y", func(context.Context) message.ToolResult { <-gate; last(); return message.TextResult("never kept") })
+				return []hook.Hook{rig.Box(deleg, x, y), rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 					if ev.Kind == event.CallResult && ev.Detail().Tool == "x" {
 						close(gate)
 					}
@@ -319,13 +320,13 @@ func TestChildrenOfAnInterruptedTurnComeToTheirEnd(t *testing.T) {
 				_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
 				require.NoError(t, err)
 			}
-			w := startWith(t, plays(calls(want{"1", "deleg", "{}"}), calls(want{"1", "x", "{}"}, want{"2", "y", "{}"})),
+			w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "deleg", "{}")), rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "y", "{}"))),
 				hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, hooks(die)...)
-			agents(w.rt)
-			_, err := w.try(t.Context(), "go")
+			agents(w.Runtime)
+			_, err := w.Try(t.Context(), "go")
 			require.ErrorIs(t, err, errDisk)
 			s.refuses(nil)
-			next, nextRT := takeOver(t, s, plays(says("child"), says("parent")), hooks(func() {})...)
+			next, nextRT := takeOver(t, s, rig.Plays(rig.Says("child"), rig.Says("parent")), hooks(func() {})...)
 			agents(nextRT)
 			_, err = dialog.Resume(t.Context(), next, nil)
 			require.NoError(t, err)
@@ -336,11 +337,11 @@ func TestChildrenOfAnInterruptedTurnComeToTheirEnd(t *testing.T) {
 			ms, err := s.Messages(t.Context(), children[0].ID)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, len(ms), 4)
-			assert.Equal(t, "tool 1 x: looked", line(ms[2]))
-			assert.Contains(t, line(ms[3]), "tool 2 y cancelled: interrupted")
+			assert.Equal(t, "tool 1 x: looked", rig.Line(ms[2]))
+			assert.Contains(t, rig.Line(ms[3]), "tool 2 y cancelled: interrupted")
 			assert.Equal(t, 1, ran)
 			if again {
-				assert.Equal(t, []string{"user look", "assistant child"}, []string{line(ms[4]), line(ms[5])})
+				assert.Equal(t, []string{"user look", "assistant child"}, []string{rig.Line(ms[4]), rig.Line(ms[5])})
 			}
 		})
 	}
@@ -350,22 +351,22 @@ func TestAParentWaitsUntilItsChildHasGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		deleg := tool{message.Tool{Name: "deleg", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		deleg := rig.Tool{Tool: message.Tool{Name: "deleg", Waits: true}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 			out, _ := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("look"), Call: env.Call})
 			return message.TextResult("the child: " + string(out.Stop))
 		}}
-		deaf := does("deaf", func(context.Context) message.ToolResult { <-release; return message.TextResult("late") })
-		w := start(t, plays(calls(want{"1", "deleg", "{}"}), calls(want{"2", "deaf", "{}"})), box(deleg, deaf))
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+		deaf := rig.Does("deaf", func(context.Context) message.ToolResult { <-release; return message.TextResult("late") })
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "deleg", "{}")), rig.Calls(rig.Call("2", "deaf", "{}"))), rig.Box(deleg, deaf))
+		_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = w.try(ctx, "go")
+		_, err = w.Try(ctx, "go")
 		require.Error(t, err)
-		assert.Equal(t, "tool 1 deleg: the child: cancelled", w.history()[2])
-		assert.Len(t, w.eventsOf(event.SubagentEnd), 1)
+		assert.Equal(t, "tool 1 deleg: the child: cancelled", w.History()[2])
+		assert.Len(t, w.EventsOf(event.SubagentEnd), 1)
 		close(release)
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -377,14 +378,14 @@ func TestNoCallIsKeptOfAnAnswerThatWasBrokenOff(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	half := func(yield func(message.Chunk, error) bool) {
-		yield(text("half an answer"), nil)
+		yield(rig.Text("half an answer"), nil)
 		cancel()
 		yield(message.Chunk{}, ctx.Err())
 	}
-	w := start(t, plays(half), adds, box(does("x", never(t))))
-	_, err := w.try(ctx, "go")
+	w := rig.Start(t, rig.Plays(half), adds, rig.Box(rig.Does("x", rig.Never(t))))
+	_, err := w.Try(ctx, "go")
 	require.ErrorIs(t, err, context.Canceled)
-	assert.Equal(t, []string{"user go", "assistant half an answer"}, w.history())
+	assert.Equal(t, []string{"user go", "assistant half an answer"}, w.History())
 }
 
 func TestARetryThatIsCancelledKeepsTheResultBeforeIt(t *testing.T) {
@@ -398,15 +399,15 @@ func TestARetryThatIsCancelledKeepsTheResultBeforeIt(t *testing.T) {
 			}
 			return r
 		})
-		x, y := named("x"), sleeps("y", time.Hour)
+		x, y := rig.Named("x"), rig.Sleeps("y", time.Hour)
 		x.Exclusive, y.Exclusive = "key", "key"
-		w := start(t, plays(calls(want{"1", "x", `{"s":"a"}`}, want{"2", "y", "{}"})), again, box(x, y))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", `{"s":"a"}`), rig.Call("2", "y", "{}"))), again, rig.Box(x, y))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err := w.try(ctx, "go")
+		_, err := w.Try(ctx, "go")
 		require.Error(t, err)
-		assert.Contains(t, w.history(), "tool 1 x: x:a")
-		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Contains(t, w.History(), "tool 1 x: x:a")
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -433,13 +434,13 @@ func TestANoteThatWasMadeAlthoughItSeemedToFail(t *testing.T) {
 		3: {"tool c1 echo: echo:", "tool c2 echo: echo:"},
 	} {
 		l := &liar{Store: mem.New(&mem.Options{Journal: true}), lie: lie}
-		m := plays(calls(want{"c1", "echo", `{}`}, want{"c2", "echo", `{}`}), says("done"))
-		w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: l}, box(named("echo")))
-		_, err := w.try(t.Context(), "go")
+		m := rig.Plays(rig.Calls(rig.Call("c1", "echo", `{}`), rig.Call("c2", "echo", `{}`)), rig.Says("done"))
+		w := rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: l}, rig.Box(rig.Named("echo")))
+		_, err := w.Try(t.Context(), "go")
 		require.ErrorIs(t, err, errDisk)
-		interrupted, err := w.conv.Interrupted(t.Context())
+		interrupted, err := w.Conv.Interrupted(t.Context())
 		require.NoError(t, err)
 		assert.False(t, interrupted)
-		assert.Equal(t, append([]string{"user go", "assistant [c1 echo {}] [c2 echo {}]"}, results...), w.history())
+		assert.Equal(t, append([]string{"user go", "assistant [c1 echo {}] [c2 echo {}]"}, results...), w.History())
 	}
 }

@@ -16,20 +16,21 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // resultOf runs one call of a tool that returns r and returns what was stored.
 func resultOf(t *testing.T, r message.ToolResult, o *runtime.Options, max int, hooks ...hook.Hook) message.ToolResult {
 	t.Helper()
-	x := does("x", func(context.Context) message.ToolResult { return r })
+	x := rig.Does("x", func(context.Context) message.ToolResult { return r })
 	x.MaxResult = max
-	w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, o, append(hooks, box(x))...)
-	w.send("go")
-	ms, err := w.store.Messages(t.Context(), w.conv.ID())
+	w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), hook.AgentConfig{Name: "a"}, o, append(hooks, rig.Box(x))...)
+	w.Send("go")
+	ms, err := w.Store.Messages(t.Context(), w.Conv.ID())
 	require.NoError(t, err)
 	require.Len(t, ms, 4)
-	assert.Equal(t, ms[2].Result.Text(), w.results()[0], "clients see what the model sees")
+	assert.Equal(t, ms[2].Result.Text(), w.Results()[0], "clients see what the model sees")
 	return ms[2].Result
 }
 
@@ -116,12 +117,12 @@ func TestAfterToolMayStopTheTurnAfterTheStep(t *testing.T) {
 		}
 		return hook.OutcomeDecision{}, nil
 	})
-	w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"})), stop, box(named("x")))
-	out := w.send("go")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}"))), stop, rig.Box(rig.Named("x")))
+	out := w.Send("go")
 	assert.Equal(t, hook.StopStopRequested, out.Stop)
 	assert.Equal(t, "H0", out.Signals.At(0).By)
-	assert.Equal(t, []string{"tool 1 x: x:", "tool 2 x: x:"}, w.history()[2:], "the results stay")
-	assert.Len(t, w.model.requests, 1)
+	assert.Equal(t, []string{"tool 1 x: x:", "tool 2 x: x:"}, w.History()[2:], "the results stay")
+	assert.Len(t, w.Model.Requests, 1)
 }
 
 func TestBeforeToolMayStopTheTurn(t *testing.T) {
@@ -132,21 +133,21 @@ func TestBeforeToolMayStopTheTurn(t *testing.T) {
 		}
 		return hook.ToolDecision{}, nil
 	})
-	w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}, want{"3", "x", "{}"})), stop, box(does("x", never(t))))
-	out := w.send("go")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}"), rig.Call("3", "x", "{}"))), stop, rig.Box(rig.Does("x", rig.Never(t))))
+	out := w.Send("go")
 	assert.Equal(t, hook.StopStopRequested, out.Stop)
 	assert.Equal(t, []string{
 		"tool 1 x cancelled: not run: the turn was stopped", "tool 2 x denied: that is the limit",
 		"tool 3 x cancelled: not run: the turn was stopped",
-	}, w.history()[2:])
-	assert.Len(t, w.eventsOf(event.CallResult), 3)
+	}, w.History()[2:])
+	assert.Len(t, w.EventsOf(event.CallResult), 3)
 }
 
 func TestAWrapSurroundsTheRun(t *testing.T) {
 	t.Parallel()
 	attempts := []int{}
 	keys := map[string]bool{}
-	flaky := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
+	flaky := rig.Tool{Tool: message.Tool{Name: "x"}, Run: func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 		attempts = append(attempts, env.Attempt)
 		keys[env.Key] = true
 		if env.Attempt == 1 {
@@ -162,20 +163,20 @@ func TestAWrapSurroundsTheRun(t *testing.T) {
 		}
 		return r
 	})
-	for name, hooks := range map[string][]hook.Hook{"alone": {wrapBox{box(flaky), retry.(hook.WrapTool)}}, "composite": {retry, box(flaky)}} {
+	for name, hooks := range map[string][]hook.Hook{"alone": {wrapBox{rig.Box(flaky), retry.(hook.WrapTool)}}, "composite": {retry, rig.Box(flaky)}} {
 		attempts = nil
-		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), hooks...)
-		w.send("go")
-		assert.Equal(t, "tool 1 x: ok", w.history()[2], name)
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), hooks...)
+		w.Send("go")
+		assert.Equal(t, "tool 1 x: ok", w.History()[2], name)
 		assert.Equal(t, []int{1, 2}, attempts)
-		assert.Equal(t, message.OutcomeExecuted, w.eventsOf(event.CallResult)[0].Detail().Outcome)
+		assert.Equal(t, message.OutcomeExecuted, w.EventsOf(event.CallResult)[0].Detail().Outcome)
 	}
 	assert.Len(t, keys, 2, "one key for every attempt at a call")
 }
 
 // wrapBox is one hook with both tools and a wrap.
 type wrapBox struct {
-	*toolbox
+	*rig.Toolbox
 	wrap hook.WrapTool
 }
 
@@ -191,18 +192,18 @@ func TestLawAWrapThatPanicsLeavesTheResultIfThereIsOne(t *testing.T) {
 		panic("late")
 	})
 	for name, compose := range map[string]func(h hook.Hook) []hook.Hook{
-		"alone":     func(h hook.Hook) []hook.Hook { return []hook.Hook{wrapBox{box(named("x")), h.(hook.WrapTool)}} },
-		"composite": func(h hook.Hook) []hook.Hook { return []hook.Hook{h, box(named("x"))} },
+		"alone":     func(h hook.Hook) []hook.Hook { return []hook.Hook{wrapBox{rig.Box(rig.Named("x")), h.(hook.WrapTool)}} },
+		"composite": func(h hook.Hook) []hook.Hook { return []hook.Hook{h, rig.Box(rig.Named("x"))} },
 	} {
-		w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), compose(before)...)
-		w.send("go")
-		assert.Contains(t, w.history()[2], "tool 1 x panic:", name)
-		assert.NotEmpty(t, w.eventsOf(event.HookFailed))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), compose(before)...)
+		w.Send("go")
+		assert.Contains(t, w.History()[2], "tool 1 x panic:", name)
+		assert.NotEmpty(t, w.EventsOf(event.HookFailed))
 
-		w = start(t, plays(calls(want{"1", "x", "{}"}), says("done")), compose(after)...)
-		w.send("go")
-		assert.Equal(t, "tool 1 x: x:", w.history()[2], name)
-		assert.NotEmpty(t, w.eventsOf(event.HookFailed))
+		w = rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), compose(after)...)
+		w.Send("go")
+		assert.Equal(t, "tool 1 x: x:", w.History()[2], name)
+		assert.NotEmpty(t, w.EventsOf(event.HookFailed))
 	}
 }
 
@@ -210,7 +211,7 @@ func TestExclusiveCallsNeverOverlap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		running, most := 0, 0
-		exclusive := does("x", func(context.Context) message.ToolResult {
+		exclusive := rig.Does("x", func(context.Context) message.ToolResult {
 			running++
 			most = max(most, running)
 			time.Sleep(time.Second)
@@ -218,12 +219,12 @@ func TestExclusiveCallsNeverOverlap(t *testing.T) {
 			return message.ToolResult{}
 		})
 		exclusive.Exclusive = "the printer"
-		w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"}, want{"3", "x", "{}"}), says("done")), box(exclusive))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}"), rig.Call("3", "x", "{}")), rig.Says("done")), rig.Box(exclusive))
 		began := time.Now()
-		w.send("go")
+		w.Send("go")
 		assert.Equal(t, 1, most)
 		assert.Equal(t, 3*time.Second, time.Since(began))
-		for _, ev := range w.eventsOf(event.CallResult) {
+		for _, ev := range w.EventsOf(event.CallResult) {
 			assert.Equal(t, time.Second, ev.Detail().Duration, "queueing does not count")
 		}
 	})
@@ -232,17 +233,17 @@ func TestExclusiveCallsNeverOverlap(t *testing.T) {
 func TestSlotsBoundTheProcessAndWaitingToolsTakeNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		waits := sleeps("waits", time.Minute)
+		waits := rig.Sleeps("waits", time.Minute)
 		waits.Waits = true
-		b := box(sleeps("works", time.Second), waits)
-		w := startWith(t, plays(
-			calls(want{"", "waits", "{}"}, want{"", "works", "{}"}, want{"", "works", "{}"}, want{"", "works", "{}"}, want{"", "works", "{}"}), says("done"),
+		b := rig.Box(rig.Sleeps("works", time.Second), waits)
+		w := rig.StartWith(t, rig.Plays(
+			rig.Calls(rig.Call("", "waits", "{}"), rig.Call("", "works", "{}"), rig.Call("", "works", "{}"), rig.Call("", "works", "{}"), rig.Call("", "works", "{}")), rig.Says("done"),
 		), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Slots: 2}}, b)
 		began := time.Now()
-		w.send("go")
+		w.Send("go")
 		assert.Equal(t, time.Minute, time.Since(began))
 		var ends []time.Duration
-		for _, ev := range w.eventsOf(event.CallResult) {
+		for _, ev := range w.EventsOf(event.CallResult) {
 			ends = append(ends, ev.Time.Sub(began))
 		}
 		assert.Equal(t, []time.Duration{time.Second, time.Second, 2 * time.Second, 2 * time.Second, time.Minute}, ends)
@@ -252,15 +253,15 @@ func TestSlotsBoundTheProcessAndWaitingToolsTakeNone(t *testing.T) {
 func TestACallThatOnlyQueuedIsCancelledAndNotInterrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		exclusive := sleeps("x", time.Hour)
+		exclusive := rig.Sleeps("x", time.Hour)
 		exclusive.Exclusive = "key"
-		w := start(t, plays(calls(want{"1", "x", "{}"}, want{"2", "x", "{}"})), box(exclusive))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}"))), rig.Box(exclusive))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := w.try(ctx, "go")
+		_, err := w.Try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		outcomes := []message.Outcome{}
-		for _, ev := range w.eventsOf(event.CallResult) {
+		for _, ev := range w.EventsOf(event.CallResult) {
 			outcomes = append(outcomes, ev.Detail().Outcome)
 		}
 		assert.ElementsMatch(t, []message.Outcome{message.OutcomeInterrupted, message.OutcomeCancelled}, outcomes)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -25,23 +26,23 @@ func TestAStoreThatFailsWhileATurnIsSettledLosesNothing(t *testing.T) {
 		}
 		return nil
 	}}
-	breaks := does("x", func(context.Context) message.ToolResult {
+	breaks := rig.Does("x", func(context.Context) message.ToolResult {
 		broken = true
 		return message.TextResult("done all the same")
 	})
-	w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("fine")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st}, box(breaks))
-	_, err := w.try(t.Context(), "one")
+	w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("fine")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st}, rig.Box(breaks))
+	_, err := w.Try(t.Context(), "one")
 	require.ErrorIs(t, err, full)
-	assert.Equal(t, []string{"user one"}, w.history())
+	assert.Equal(t, []string{"user one"}, w.History())
 
-	_, err = w.try(t.Context(), "two")
+	_, err = w.Try(t.Context(), "two")
 	require.ErrorIs(t, err, full)
 	assert.ErrorContains(t, err, "end the turn that was interrupted")
-	assert.Equal(t, []string{"user one"}, w.history(), "the second message is refused, and nothing of the first is lost")
+	assert.Equal(t, []string{"user one"}, w.History(), "the second message is refused, and nothing of the first is lost")
 
 	broken = false
-	w.send("three")
-	h := w.history()
+	w.Send("three")
+	h := w.History()
 	require.Len(t, h, 5)
 	assert.Equal(t, "assistant [1 x {}]", h[1])
 	assert.Contains(t, h[2], "tool 1 x cancelled: interrupted: the turn broke off while the tool ran", "its result was never written down")

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -33,17 +34,17 @@ const queueLimit = 1024
 // following reads the events of a conversation as they come.
 type following struct {
 	t  *testing.T
-	w  *world
+	w  *rig.World
 	mu sync.Mutex
 	// have are those that have come.
 	have []hook.Event
 }
 
 // follow begins to read. The test is one of synctest.
-func follow(t *testing.T, w *world) *following {
+func follow(t *testing.T, w *rig.World) *following {
 	t.Helper()
 	f := &following{t: t, w: w}
-	r := w.rt.Subscribe(&runtime.SubscribeOptions{Conversation: w.conv.ID(), Buffer: 4 * queueLimit})
+	r := w.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: w.Conv.ID(), Buffer: 4 * queueLimit})
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() {
@@ -82,14 +83,14 @@ func (f *following) checkEnd(journal, all bool) []hook.Event {
 	assert.True(f.t, slices.IsSortedFunc(events, func(a, b hook.Event) int { return int(a.Seq) - int(b.Seq) }), "and in order")
 	assert.Len(f.t, slices.CompactFunc(slices.Clone(events), func(a, b hook.Event) bool { return a.Seq == b.Seq }), len(events), "and once")
 	if all {
-		assert.Empty(f.t, unbalanced(events))
+		assert.Empty(f.t, rig.Unbalanced(events))
 	}
 	if journal {
-		kept := keptEvents(f.t, f.w.store, f.w.conv.ID())
+		kept := rig.KeptEvents(f.t, f.w.Store, f.w.Conv.ID())
 		assert.Equal(f.t, 1, countKind(kept, event.TurnEnd), "the store has the end once")
-		assert.Empty(f.t, unbalanced(kept))
+		assert.Empty(f.t, rig.Unbalanced(kept))
 	}
-	rec, err := f.w.store.Conversation(context.Background(), store.Key{Agent: "a", Sender: "ann"})
+	rec, err := f.w.Store.Conversation(context.Background(), store.Key{Agent: "a", Sender: "ann"})
 	require.NoError(f.t, err)
 	assert.False(f.t, rec.Journaled, "the turn has its end in the store")
 	return events
@@ -115,7 +116,7 @@ func crowds(ctx context.Context, host hook.Host) {
 
 // stuckOnSlow is a hook that does not come back from the event "slow" before it is released.
 func stuckOnSlow(release <-chan struct{}) hook.Hook {
-	return observer{f: func(_ context.Context, ev hook.Event) {
+	return rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 		if ev.Text == "slow" {
 			<-release
 		}
@@ -135,19 +136,19 @@ func TestSpecAFullQueueDoesNotHoldTheEndOfATurn(t *testing.T) {
 					crowds(ctx, turn.Host())
 					time.AfterFunc(time.Second, func() { close(release) })
 				})
-				w := startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"},
+				w := rig.StartWith(t, rig.Plays(rig.Says("done")), hook.AgentConfig{Name: "a"},
 					&runtime.Options{Store: mem.New(&mem.Options{Journal: journal})}, stuckOnSlow(release), after)
 				f := follow(t, w)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				began := time.Now()
-				out, err := w.try(ctx, "go")
+				out, err := w.Try(ctx, "go")
 				require.NoError(t, err)
 				assert.Equal(t, hook.StopCompleted, out.Stop)
 				assert.Equal(t, time.Second, time.Since(began))
 				f.checkEnd(journal, true)
-				assert.Len(t, w.eventsOf(event.TurnEnd), 1)
-				assert.Len(t, w.eventsOf(event.Diagnostic), queueLimit+1)
+				assert.Len(t, w.EventsOf(event.TurnEnd), 1)
+				assert.Len(t, w.EventsOf(event.Diagnostic), queueLimit+1)
 			})
 		})
 	}
@@ -159,7 +160,7 @@ func TestSpecATurnAbandonedWithAFullQueueHasItsEnd(t *testing.T) {
 	t.Parallel()
 	full := map[string]func() []hook.Hook{
 		"a tool reports": func() []hook.Hook {
-			return []hook.Hook{box(tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
+			return []hook.Hook{rig.Box(rig.Tool{Tool: message.Tool{Name: "x"}, Run: func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 				go env.Progress("slow")
 				synctest.Wait()
 				for range queueLimit {
@@ -169,12 +170,12 @@ func TestSpecATurnAbandonedWithAFullQueueHasItsEnd(t *testing.T) {
 			}})}
 		},
 		"AfterTurn emits": func() []hook.Hook {
-			return []hook.Hook{box(named("x")), point.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
+			return []hook.Hook{rig.Box(rig.Named("x")), point.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
 				crowds(context.WithoutCancel(ctx), turn.Host())
 			})}
 		},
 		"BeforeStep emits": func() []hook.Hook {
-			return []hook.Hook{box(named("x")), point.BeforeStepFunc(func(ctx context.Context, s *hook.Step) (d hook.StepDecision, err error) {
+			return []hook.Hook{rig.Box(rig.Named("x")), point.BeforeStepFunc(func(ctx context.Context, s *hook.Step) (d hook.StepDecision, err error) {
 				crowds(context.WithoutCancel(ctx), s.Host())
 				return d, nil
 			})}
@@ -187,13 +188,13 @@ func TestSpecATurnAbandonedWithAFullQueueHasItsEnd(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					release := make(chan struct{})
 					defer close(release)
-					w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done"), says("again")), hook.AgentConfig{Name: "a"},
+					w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done"), rig.Says("again")), hook.AgentConfig{Name: "a"},
 						&runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: journal})}, append(hooks(), stuckOnSlow(release))...)
 					f := follow(t, w)
 					ctx, cancel := context.WithTimeout(t.Context(), soon)
 					defer cancel()
 					began := time.Now()
-					_, _ = w.try(ctx, "go")
+					_, _ = w.Try(ctx, "go")
 					assert.LessOrEqual(t, time.Since(began), soon+2*time.Second)
 					events := f.checkEnd(journal, true)
 					assert.Len(t, slices.DeleteFunc(events, func(ev hook.Event) bool { return ev.Text != "more" }), queueLimit, "nothing in front of the end is lost")
@@ -220,7 +221,7 @@ func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
-				slow := tool{message.Tool{Name: "x"}, func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
+				slow := rig.Tool{Tool: message.Tool{Name: "x"}, Run: func(_ context.Context, env *hook.Env, _ string) message.ToolResult {
 					time.Sleep(test.begins)
 					go env.Progress("slow")
 					time.Sleep(test.lasts)
@@ -233,19 +234,19 @@ func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
 					}
 					return d, nil
 				})
-				cfgs := agents("chief", "helper")
+				cfgs := rig.Agents("chief", "helper")
 				cfgs[1].Limits.Time = 10 * time.Second
-				c := cast{
-					"chief":  plays(calls(want{"1", "x", "{}"}, want{"2", "delegate", `{"tasks":[{"agent":"helper","message":"m"}]}`}), says("done")),
-					"helper": plays(says("helped")),
+				c := rig.Cast{
+					"chief":  rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "delegate", `{"tasks":[{"agent":"helper","message":"m"}]}`)), rig.Says("done")),
+					"helper": rig.Plays(rig.Says("helped")),
 				}
-				w := stage(t, c, &runtime.Options{Calls: runtime.Calls{Grace: 8 * time.Second}}, cfgs, delegate.New(nil), hang, box(slow))
+				w := rig.Stage(t, c, &runtime.Options{Calls: runtime.Calls{Grace: 8 * time.Second}}, cfgs, delegate.New(nil), hang, rig.Box(slow))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				told := 0
 				var events []hook.Event
 				began := time.Now()
-				_, err := dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+				_, err := dialog.Send(ctx, w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 					told++
 					assert.Equal(t, 1, told, "the observer is called once at a time: %s", ev.Kind)
 					events = append(events, ev)
@@ -256,7 +257,7 @@ func TestSpecAChildThatHangsLeavesTheDeliveryToItsParentsTurn(t *testing.T) {
 				}})
 				require.NoError(t, err)
 				assert.Equal(t, test.begins+soon, time.Since(began))
-				assert.Empty(t, unbalanced(events))
+				assert.Empty(t, rig.Unbalanced(events))
 				assert.True(t, slices.IsSortedFunc(events, func(a, b hook.Event) int { return int(a.Seq) - int(b.Seq) }))
 				assert.Equal(t, []string{"subagent_start", "subagent_end"}, subagents(events))
 				close(release)
@@ -293,23 +294,23 @@ func TestSpecTheEndOfAnAbandonedChildIsEmitted(t *testing.T) {
 						<-release
 					}
 				}
-				on := observer{f: func(_ context.Context, ev hook.Event) { hangs(ev.Kind == kind && ev.Depth == 1) }}
+				on := rig.Observer{Do: func(_ context.Context, ev hook.Event) { hangs(ev.Kind == kind && ev.Depth == 1) }}
 				step := point.BeforeStepFunc(func(_ context.Context, s *hook.Step) (d hook.StepDecision, err error) {
 					hangs(kind == "" && s.Turn().Depth() == 1)
 					return d, nil
 				})
-				w, s := bootOver(t, nil, plays(calls(want{"c1", "run", `{}`}), says("child")), box(runsAgent()), on, step)
-				_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+				w, s := bootOver(t, nil, rig.Plays(rig.Calls(rig.Call("c1", "run", `{}`)), rig.Says("child")), rig.Box(runsAgent()), on, step)
+				_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"})
 				require.NoError(t, err)
 				f := follow(t, w)
 				ctx, cancel := context.WithTimeout(t.Context(), soon)
 				defer cancel()
 				began := time.Now()
-				_, err = dialog.Send(ctx, w.conv, message.TextInput("1"), nil)
+				_, err = dialog.Send(ctx, w.Conv, message.TextInput("1"), nil)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				assert.LessOrEqual(t, time.Since(began), soon+10*time.Second, "two grace periods")
 				f.checkEnd(true, kind == "")
-				assert.Equal(t, []string{"subagent_start", "subagent_end"}, subagents(keptEvents(t, s, w.conv.ID())))
+				assert.Equal(t, []string{"subagent_start", "subagent_end"}, subagents(rig.KeptEvents(t, s, w.Conv.ID())))
 				close(release)
 			})
 		})
@@ -332,8 +333,8 @@ func TestSpecABackgroundRunOfAnAbandonedTurnEmits(t *testing.T) {
 			})
 		})
 		step := point.BeforeStepFunc(func(context.Context, *hook.Step) (d hook.StepDecision, err error) { <-release; return d, nil })
-		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: true})},
-			before, step, observer{f: func(_ context.Context, ev hook.Event) {
+		w := rig.StartWith(t, rig.Plays(rig.Says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: true})},
+			before, step, rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 				if ev.Text == "audit" {
 					assert.Empty(t, ev.Turn)
 					told++
@@ -342,7 +343,7 @@ func TestSpecABackgroundRunOfAnAbandonedTurnEmits(t *testing.T) {
 		f := follow(t, w)
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
 		defer cancel()
-		_, err := w.try(ctx, "go")
+		_, err := w.Try(ctx, "go")
 		require.Error(t, err)
 		f.checkEnd(true, true)
 		close(audits)
@@ -363,23 +364,23 @@ func TestSpecAResultThatTheAbandonedLoopHasNotSeenIsKept(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					h := newHangs(point.OnEvent, event.CallResult)
-					pays := does("y", func(context.Context) message.ToolResult { time.Sleep(time.Second); return message.TextResult("paid") })
-					fails := does("z", func(context.Context) message.ToolResult {
+					pays := rig.Does("y", func(context.Context) message.ToolResult { time.Sleep(time.Second); return message.TextResult("paid") })
+					fails := rig.Does("z", func(context.Context) message.ToolResult {
 						time.Sleep(time.Second)
 						return message.FailedResult(message.FailOperation, "broke")
 					})
-					hooks := []hook.Hook{&hangingHook{hangs: h}, box(named("x"), pays, fails)}
+					hooks := []hook.Hook{&hangingHook{hangs: h}, rig.Box(rig.Named("x"), pays, fails)}
 					if judged {
 						hooks = append(hooks, point.AfterToolFunc(func(context.Context, *hook.ToolCall, hook.ToolOutcome) (d hook.OutcomeDecision, err error) {
 							return d, nil
 						}))
 					}
-					w := startWith(t, plays(calls(want{"1", "x", "{}"}, want{"2", "y", "{}"}, want{"3", "z", "{}"})), hook.AgentConfig{Name: "a"},
+					w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "y", "{}"), rig.Call("3", "z", "{}"))), hook.AgentConfig{Name: "a"},
 						&runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: journal})}, hooks...)
 					f := follow(t, w)
 					ctx, cancel := context.WithTimeout(t.Context(), soon)
 					defer cancel()
-					_, err := w.try(ctx, "go")
+					_, err := w.Try(ctx, "go")
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 					outcomes := map[string]message.Outcome{}
 					for _, ev := range f.checkEnd(journal, false) {
@@ -389,7 +390,7 @@ func TestSpecAResultThatTheAbandonedLoopHasNotSeenIsKept(t *testing.T) {
 					}
 					assert.Equal(t, message.OutcomeExecuted, outcomes["2"])
 					assert.Equal(t, message.OutcomeFailed, outcomes["3"])
-					if said := strings.Join(w.history(), "\n"); judged {
+					if said := strings.Join(w.History(), "\n"); judged {
 						assert.NotContains(t, said, "paid", "no gate has let it through")
 						assert.Contains(t, said, "withheld")
 					} else {
@@ -409,12 +410,12 @@ func TestSpecATurnStartedByABackgroundRunIsAbandonedLikeAny(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		var w *world
+		var w *rig.World
 		var turns, late []string
 		before := point.BeforeTurnFunc(func(ctx context.Context, turn *hook.Turn, in message.Input) (d hook.TurnDecision, err error) {
 			if in.Text() == "first" {
 				return d, turn.Host().Go(ctx, "Reports", func(ctx context.Context) {
-					other, err := dialog.Conversation(ctx, w.rt, "a", "reports")
+					other, err := dialog.Conversation(ctx, w.Runtime, "a", "reports")
 					if !assert.NoError(t, err) {
 						return
 					}
@@ -429,8 +430,8 @@ func TestSpecATurnStartedByABackgroundRunIsAbandonedLikeAny(t *testing.T) {
 			turn.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: "too late"})
 			return d, nil
 		})
-		w = startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, before,
-			observer{f: func(_ context.Context, ev hook.Event) {
+		w = rig.StartWith(t, rig.Plays(rig.Says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, before,
+			rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 				switch ev.Text {
 				case "in time":
 					turns = append(turns, ev.Turn)
@@ -438,7 +439,7 @@ func TestSpecATurnStartedByABackgroundRunIsAbandonedLikeAny(t *testing.T) {
 					late = append(late, ev.Text)
 				}
 			}})
-		w.send("first")
+		w.Send("first")
 		time.Sleep(2 * soon)
 		close(release)
 		synctest.Wait()
@@ -459,16 +460,16 @@ func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
 				release := make(chan struct{})
 				defer close(release)
 				hung := false
-				hangs := observer{f: func(_ context.Context, ev hook.Event) {
+				hangs := rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 					if ev.Kind == kind && ev.Depth == 1 && !hung {
 						hung = true
 						<-release
 					}
 				}}
-				cfgs := agents("chief", "helper")
+				cfgs := rig.Agents("chief", "helper")
 				cfgs[1].Limits.Time = 10 * time.Second
-				c := cast{"chief": plays(delegates("helper"), says("done")), "helper": plays(says("he", "lp", "ed"))}
-				w := stage(t, c, &runtime.Options{Calls: runtime.Calls{Grace: 8 * time.Second}}, cfgs, delegate.New(nil), hangs)
+				c := rig.Cast{"chief": rig.Plays(rig.Delegates("helper"), rig.Says("done")), "helper": rig.Plays(rig.Says("he", "lp", "ed"))}
+				w := rig.Stage(t, c, &runtime.Options{Calls: runtime.Calls{Grace: 8 * time.Second}}, cfgs, delegate.New(nil), hangs)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				if kind == event.SubagentStart { // the limit counts from the turn's start
@@ -476,7 +477,7 @@ func TestSpecAChildWhoseEventsHangDoesNotHoldItsParent(t *testing.T) {
 					defer cancel()
 				}
 				began := time.Now()
-				out, err := dialog.Send(ctx, w.conv, message.TextInput("go"), nil)
+				out, err := dialog.Send(ctx, w.Conv, message.TextInput("go"), nil)
 				if kind != event.SubagentStart {
 					require.NoError(t, err)
 					assert.Equal(t, "done", out.Text())
@@ -494,20 +495,20 @@ func TestSpecTheSessionOfAnAbandonedChildEnds(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := &sessionTally{at: at, release: make(chan struct{})}
-				cfgs := agents("chief", "helper")
+				cfgs := rig.Agents("chief", "helper")
 				cfgs[1].Limits.Time = 10 * time.Second
-				c := cast{
-					"chief":  plays(calls(want{"1", "delegate", `{"tasks":[{"agent":"helper","message":"m"}]}`}), says("done")),
-					"helper": plays(says("helped")),
+				c := rig.Cast{
+					"chief":  rig.Plays(rig.Calls(rig.Call("1", "delegate", `{"tasks":[{"agent":"helper","message":"m"}]}`)), rig.Says("done")),
+					"helper": rig.Plays(rig.Says("helped")),
 				}
-				w := stage(t, c, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, cfgs, delegate.New(nil), h)
-				_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), nil)
+				w := rig.Stage(t, c, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, cfgs, delegate.New(nil), h)
+				_, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), nil)
 				require.NoError(t, err)
 				synctest.Wait()
 				assert.Equal(t, []string{"chief begins", "helper begins", "helper ends"}, h.told())
 				close(h.release)
 				synctest.Wait()
-				require.NoError(t, w.rt.Close(t.Context()))
+				require.NoError(t, w.Runtime.Close(t.Context()))
 				assert.Equal(t, []string{"chief begins", "helper begins", "helper ends", "chief ends"}, h.told())
 			})
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -35,19 +36,19 @@ const (
 // its result. Only "held" may run twice.
 func brokenOff(t *testing.T) *mortal {
 	t.Helper()
-	held, pay := newGate("held"), newGate("pay")
+	held, pay := rig.NewGate("held"), rig.NewGate("pay")
 	held.Annotations.ReadOnly = true
-	w, s := bootOver(t, nil, plays(calls(want{"c1", "held", `{}`}, want{"c2", "pay", `{}`}, want{"c3", "echo", `{"s":"x"}`})), box(held.tool, pay.tool, named("echo")))
+	w, s := bootOver(t, nil, rig.Plays(rig.Calls(rig.Call("c1", "held", `{}`), rig.Call("c2", "pay", `{}`), rig.Call("c3", "echo", `{"s":"x"}`))), rig.Box(held.Tool, pay.Tool, rig.Named("echo")))
 	dies(t, w, s, "1")
 	return s
 }
 
 // dies sends the line and has the process die when everything waits.
-func dies(t *testing.T, w *world, s *mortal, line string) {
+func dies(t *testing.T, w *rig.World, s *mortal, line string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	go func() { defer close(ended); _, _ = w.try(ctx, line) }()
+	go func() { defer close(ended); _, _ = w.Try(ctx, line) }()
 	synctest.Wait()
 	s.dead.Store(true)
 	cancel()
@@ -55,14 +56,16 @@ func dies(t *testing.T, w *world, s *mortal, line string) {
 }
 
 // takesUp are the ways to continue after an interrupted turn: to resume it, and to send a message.
-var takesUp = map[string]func(ctx context.Context, w *world) (hook.TurnOutcome, error){
-	"resumed": func(ctx context.Context, w *world) (hook.TurnOutcome, error) { return dialog.Resume(ctx, w.conv, nil) },
-	"settled": func(ctx context.Context, w *world) (hook.TurnOutcome, error) { return w.try(ctx, "2") },
+var takesUp = map[string]func(ctx context.Context, w *rig.World) (hook.TurnOutcome, error){
+	"resumed": func(ctx context.Context, w *rig.World) (hook.TurnOutcome, error) {
+		return dialog.Resume(ctx, w.Conv, nil)
+	},
+	"settled": func(ctx context.Context, w *rig.World) (hook.TurnOutcome, error) { return w.Try(ctx, "2") },
 }
 
 // cancelledAt takes the turn up, cancels that when the hook hangs, and returns how long it
 // then took to end.
-func cancelledAt(t *testing.T, w *world, entered chan struct{}, how string, takeUp func(context.Context, *world) (hook.TurnOutcome, error)) (time.Duration, hook.TurnOutcome, error) {
+func cancelledAt(t *testing.T, w *rig.World, entered chan struct{}, how string, takeUp func(context.Context, *rig.World) (hook.TurnOutcome, error)) (time.Duration, hook.TurnOutcome, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -77,7 +80,7 @@ func cancelledAt(t *testing.T, w *world, entered chan struct{}, how string, take
 	synctest.Wait()
 	began := time.Now()
 	if how == "stop" {
-		require.True(t, dialog.Stop(w.conv))
+		require.True(t, dialog.Stop(w.Conv))
 	} else {
 		cancel()
 	}
@@ -137,7 +140,7 @@ func TestSpecAHookThatHangsInAResumedTurnLosesNothingOfTheJournal(t *testing.T) 
 func hangsInResumed(t *testing.T, up, how string, at hook.Point, kind hook.EventKind) {
 	s := brokenOff(t)
 	h := newHangs(at, kind)
-	w, s := bootOver(t, s, plays(says("done"), says("again")), append(h.hooks(), box(does("pay", never(t)), does("echo", never(t))))...)
+	w, s := bootOver(t, s, rig.Plays(rig.Says("done"), rig.Says("again")), append(h.hooks(), rig.Box(rig.Does("pay", rig.Never(t)), rig.Does("echo", rig.Never(t))))...)
 	took, out, err := cancelledAt(t, w, h.entered, how, takesUp[up])
 	assert.LessOrEqual(t, took, twoGraces)
 	if up == "settled" {
@@ -146,7 +149,7 @@ func hangsInResumed(t *testing.T, up, how string, at hook.Point, kind hook.Event
 		assert.Equal(t, map[string]hook.StopReason{"cancel": hook.StopCancelled, "stop": hook.StopUserRequested}[how], out.Stop)
 	}
 	synctest.Wait()
-	lines := w.history()
+	lines := w.History()
 	require.GreaterOrEqual(t, len(lines), 5)
 	assert.Equal(t, []string{"user 1", `assistant [c1 held {}] [c2 pay {}] [c3 echo {"s":"x"}]`}, lines[:2])
 	assert.NotContains(t, strings.Join(lines, "\n"), "before it started", "no call is said not to have run that may have")
@@ -156,7 +159,7 @@ func hangsInResumed(t *testing.T, up, how string, at hook.Point, kind hook.Event
 		assert.Equal(t, 2, h.told.of(point.AfterTool), "AfterTool is told of those calls that it was not told of")
 	}
 	n := map[hook.EventKind]int{}
-	for _, ev := range eventsIn(t, s, w.conv.ID()) {
+	for _, ev := range eventsIn(t, s, w.Conv.ID()) {
 		n[ev.Kind]++
 		if ev.Kind == event.TurnEnd && up == "settled" {
 			assert.Equal(t, hook.StopCancelled, ev.Detail().Stop)
@@ -166,12 +169,12 @@ func hangsInResumed(t *testing.T, up, how string, at hook.Point, kind hook.Event
 	assert.Equal(t, n[event.StepStart]-1, n[event.StepEnd], "the dead process has left one open")
 	assert.Equal(t, n[event.CallsBegin]-1, n[event.CallsComplete])
 
-	w.send("next")
-	assert.Equal(t, "user next", w.history()[len(lines)])
+	w.Send("next")
+	assert.Equal(t, "user next", w.History()[len(lines)])
 	close(h.release)
 	synctest.Wait()
-	assert.Equal(t, lines, w.history()[:len(lines)])
-	assert.Empty(t, w.rt.Abandoned())
+	assert.Equal(t, lines, w.History()[:len(lines)])
+	assert.Empty(t, w.Runtime.Abandoned())
 }
 
 // A call that is to run again because it may is interrupted, and not one that has never
@@ -185,17 +188,17 @@ func TestSpecARerunThatIsCancelledBeforeItStartsIsOfACallThatRan(t *testing.T) {
 			<-ctx.Done()
 			return d, nil
 		})
-		w, _ := bootOver(t, brokenOff(t), plays(), gate, box(does("held", never(t)), does("pay", never(t)), named("echo")))
+		w, _ := bootOver(t, brokenOff(t), rig.Plays(), gate, rig.Box(rig.Does("held", rig.Never(t)), rig.Does("pay", rig.Never(t)), rig.Named("echo")))
 		_, _, err := cancelledAt(t, w, entered, "cancel", takesUp["resumed"])
 		require.ErrorIs(t, err, context.Canceled)
-		assert.Contains(t, w.history()[2], "tool c1 held cancelled: interrupted")
+		assert.Contains(t, w.History()[2], "tool c1 held cancelled: interrupted")
 	})
 }
 
 // unheard is what a process leaves that dies while a gate has the input of its turn.
 func unheard(t *testing.T) *mortal {
 	t.Helper()
-	w, s := bootOver(t, nil, plays(), point.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ message.Input) (d hook.TurnDecision, err error) {
+	w, s := bootOver(t, nil, rig.Plays(), point.BeforeTurnFunc(func(ctx context.Context, _ *hook.Turn, _ message.Input) (d hook.TurnDecision, err error) {
 		<-ctx.Done()
 		return d, ctx.Err()
 	}))
@@ -220,7 +223,7 @@ func TestSpecWhoGivesUpASettlementDropsNoInput(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					h := newHangs(tc.at, tc.kind)
-					w, s := bootOver(t, unheard(t), plays(says("again")), h.hooks()...)
+					w, s := bootOver(t, unheard(t), rig.Plays(rig.Says("again")), h.hooks()...)
 					took, out, err := cancelledAt(t, w, h.entered, how, takesUp["settled"])
 					assert.LessOrEqual(t, took, twoGraces)
 					require.Error(t, err)
@@ -228,21 +231,21 @@ func TestSpecWhoGivesUpASettlementDropsNoInput(t *testing.T) {
 						require.ErrorIs(t, err, context.Canceled)
 						assert.Equal(t, hook.StopCancelled, out.Stop)
 					}
-					was, err := w.conv.Interrupted(t.Context())
+					was, err := w.Conv.Interrupted(t.Context())
 					require.NoError(t, err)
 					assert.True(t, was, "the turn is still interrupted")
-					assert.Empty(t, w.history(), "and a gate that did not answer lets nothing through")
-					for _, ev := range eventsIn(t, s, w.conv.ID()) {
+					assert.Empty(t, w.History(), "and a gate that did not answer lets nothing through")
+					for _, ev := range eventsIn(t, s, w.Conv.ID()) {
 						if ev.Kind == event.TurnEnd {
 							assert.Equal(t, hook.StopCancelled, ev.Detail().Stop)
 						}
 					}
-					w.send("3")
-					assert.Equal(t, []string{"user 1", "user 3", "assistant again"}, w.history())
+					w.Send("3")
+					assert.Equal(t, []string{"user 1", "user 3", "assistant again"}, w.History())
 					close(h.release)
 					synctest.Wait()
-					assert.Len(t, w.history(), 3)
-					assert.Empty(t, w.rt.Abandoned())
+					assert.Len(t, w.History(), 3)
+					assert.Empty(t, w.Runtime.Abandoned())
 				})
 			})
 		}
@@ -255,14 +258,14 @@ func TestSpecWhoGivesUpASettlementDropsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHangs(point.BeforeTurn, "")
-		w, _ := bootOver(t, unheard(t), plays(says("again")), h.hooks()...)
-		_, _, err := cancelledAt(t, w, h.entered, "cancel", func(ctx context.Context, w *world) (hook.TurnOutcome, error) {
-			return w.try(ctx, "2")
+		w, _ := bootOver(t, unheard(t), rig.Plays(rig.Says("again")), h.hooks()...)
+		_, _, err := cancelledAt(t, w, h.entered, "cancel", func(ctx context.Context, w *rig.World) (hook.TurnOutcome, error) {
+			return w.Try(ctx, "2")
 		})
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too late")), runtime.ErrIdle)
-		w.send("3")
-		assert.Equal(t, []string{"user 1", "user 3", "assistant again"}, w.history())
+		require.ErrorIs(t, dialog.Steer(t.Context(), w.Conv, message.TextInput("too late")), runtime.ErrIdle)
+		w.Send("3")
+		assert.Equal(t, []string{"user 1", "user 3", "assistant again"}, w.History())
 		close(h.release)
 	})
 }
@@ -279,13 +282,13 @@ func TestSpecAnInputWhoseGateAlwaysHangsIsGivenUp(t *testing.T) {
 			}
 			return d, nil
 		})
-		w, _ := bootOver(t, unheard(t), plays(says("done")), gate)
+		w, _ := bootOver(t, unheard(t), rig.Plays(rig.Says("done")), gate)
 		for range 3 {
 			_, _, err := cancelledAt(t, w, entered, "cancel", takesUp["settled"])
 			require.ErrorIs(t, err, context.Canceled)
 		}
-		w.send("2")
-		assert.Equal(t, []string{"user 2", "assistant done"}, w.history())
+		w.Send("2")
+		assert.Equal(t, []string{"user 2", "assistant done"}, w.History())
 		close(release)
 	})
 }
@@ -301,13 +304,13 @@ func TestSpecASettlementEndsWithItsCallerAndWithItsLimit(t *testing.T) {
 				h := newHangs(point.BeforeTurn, "")
 				s := unheard(t)
 				next := &mortal{Store: s.Store}
-				w := startWith(t, plays(says("again")), hook.AgentConfig{Name: "a", Limits: hook.Limits{Time: time.Hour}},
+				w := rig.StartWith(t, rig.Plays(rig.Says("again")), hook.AgentConfig{Name: "a", Limits: hook.Limits{Time: time.Hour}},
 					&runtime.Options{Store: next, Gone: func(string) bool { return true }}, h.hooks()...)
 				began := time.Now()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				ended := make(chan error, 1)
-				go func() { _, err := w.try(ctx, "2"); ended <- err }()
+				go func() { _, err := w.Try(ctx, "2"); ended <- err }()
 				<-h.entered
 				want := time.Hour + twoGraces
 				if how == "cancel" {
@@ -339,27 +342,27 @@ func TestSpecAGateOfASettlementThatWasGivenUpLearnsThat(t *testing.T) {
 			close(learnt)
 			return d, ctx.Err()
 		})
-		w, _ := bootOver(t, unheard(t), plays(), gate)
+		w, _ := bootOver(t, unheard(t), rig.Plays(), gate)
 		_, _, err := cancelledAt(t, w, entered, "cancel", takesUp["settled"])
 		require.ErrorIs(t, err, context.Canceled)
 		<-learnt
 		synctest.Wait()
-		assert.Empty(t, w.rt.Abandoned())
+		assert.Empty(t, w.Runtime.Abandoned())
 	})
 }
 
 // childrenLeft is what a process leaves that dies while so many children run.
 func childrenLeft(t *testing.T, n int) *mortal {
 	t.Helper()
-	g := newGate("wait")
-	var wants []want
+	g := rig.NewGate("wait")
+	var wants []rig.ToolCall
 	var replies []message.ModelStream
 	for i := range n {
-		wants = append(wants, want{fmt.Sprintf("c%d", i), "run", `{}`})
-		replies = append(replies, calls(want{"w", "wait", `{}`}))
+		wants = append(wants, rig.Call(fmt.Sprintf("c%d", i), "run", `{}`))
+		replies = append(replies, rig.Calls(rig.Call("w", "wait", `{}`)))
 	}
-	w, s := bootOver(t, nil, plays(append([]message.ModelStream{calls(wants...)}, replies...)...), box(runsAgent(), g.tool))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+	w, s := bootOver(t, nil, rig.Plays(append([]message.ModelStream{rig.Calls(wants...)}, replies...)...), rig.Box(runsAgent(), g.Tool))
+	_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"})
 	require.NoError(t, err)
 	dies(t, w, s, "1")
 	return s
@@ -379,22 +382,22 @@ func TestSpecAHookThatHangsInAChildThatIsSettledHoldsNobody(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := childrenLeft(t, 1)
 					entered, release, once := make(chan struct{}), make(chan struct{}), false
-					w, _ := bootOver(t, s, plays(says("done"), says("again")), box(runsAgent(), newGate("wait").tool), observer{f: func(_ context.Context, ev hook.Event) {
+					w, _ := bootOver(t, s, rig.Plays(rig.Says("done"), rig.Says("again")), rig.Box(runsAgent(), rig.NewGate("wait").Tool), rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 						if ev.Kind == kind && ev.Depth == 1 && !once {
 							once = true
 							close(entered)
 							<-release
 						}
 					}})
-					_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+					_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"})
 					require.NoError(t, err)
 					took, _, err := cancelledAt(t, w, entered, "cancel", takesUp[up])
 					require.Error(t, err)
 					assert.LessOrEqual(t, took, twoGraces)
-					w.send("next")
+					w.Send("next")
 					close(release)
 					synctest.Wait()
-					assert.Empty(t, w.rt.Abandoned())
+					assert.Empty(t, w.Runtime.Abandoned())
 				})
 			})
 		}
@@ -413,8 +416,8 @@ func TestSpecManyChildrenThatHangHoldNobody(t *testing.T) {
 				<-release
 			}
 		})
-		w, _ := bootOver(t, s, plays(says("again")), box(runsAgent(), newGate("wait").tool), after)
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+		w, _ := bootOver(t, s, rig.Plays(rig.Says("again")), rig.Box(runsAgent(), rig.NewGate("wait").Tool), after)
+		_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"})
 		require.NoError(t, err)
 		took, _, err := cancelledAt(t, w, entered, "cancel", takesUp["resumed"])
 		require.ErrorIs(t, err, context.Canceled)
@@ -443,16 +446,16 @@ func TestSpecAHookThatHangsWhileTheAgentOfAChildIsRegisteredHoldsNobody(t *testi
 						hang("FindAgent")
 						return hook.AgentConfig{}, nil
 					}
-					w := startWith(t, plays(says("done"), says("again")), hook.AgentConfig{Name: "a"}, &runtime.Options{
+					w := rig.StartWith(t, rig.Plays(rig.Says("done"), rig.Says("again")), hook.AgentConfig{Name: "a"}, &runtime.Options{
 						Store: &mortal{Store: s.Store}, Gone: func(string) bool { return true }, FindAgent: find,
-					}, box(runsAgent(), newGate("wait").tool), registering{hang: hang})
+					}, rig.Box(runsAgent(), rig.NewGate("wait").Tool), registering{hang: hang})
 					took, _, err := cancelledAt(t, w, entered, "cancel", takesUp[up])
 					require.Error(t, err)
 					assert.LessOrEqual(t, took, twoGraces)
-					w.send("next")
+					w.Send("next")
 					close(release)
 					synctest.Wait()
-					assert.Empty(t, w.rt.Abandoned())
+					assert.Empty(t, w.Runtime.Abandoned())
 				})
 			})
 		}
@@ -488,9 +491,9 @@ func TestSpecACancelledTurnWhereEverythingHangsEndsInTwoGracePeriods(t *testing.
 			<-release
 			return r, nil
 		})
-		x := does("x", func(context.Context) message.ToolResult { <-release; return message.TextResult("") })
-		w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("again")), hook.AgentConfig{Name: "a"}, nil, rewrite, box(x),
-			observer{f: func(_ context.Context, ev hook.Event) {
+		x := rig.Does("x", func(context.Context) message.ToolResult { <-release; return message.TextResult("") })
+		w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("again")), hook.AgentConfig{Name: "a"}, nil, rewrite, rig.Box(x),
+			rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 				if ev.Kind == event.TurnEnd {
 					<-release
 				}
@@ -498,12 +501,12 @@ func TestSpecACancelledTurnWhereEverythingHangsEndsInTwoGracePeriods(t *testing.
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
 		defer cancel()
 		began := time.Now()
-		_, err := w.try(ctx, "go")
+		_, err := w.Try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.LessOrEqual(t, time.Since(began), soon+twoGraces)
 		close(release)
 		synctest.Wait()
-		assert.Empty(t, w.rt.Abandoned())
-		w.send("next")
+		assert.Empty(t, w.Runtime.Abandoned())
+		w.Send("next")
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -200,7 +201,7 @@ func (h *hangingHook) Preprocess(ctx context.Context, t *hook.Turn, in message.I
 }
 
 func (h *hangingHook) Schema() []message.Tool {
-	return []message.Tool{{Name: "held", Input: boxSchema}}
+	return []message.Tool{{Name: "held", Input: rig.BoxSchema}}
 }
 
 func (h *hangingHook) Dispatch(ctx context.Context, c *hook.ToolCall) (hook.Invocation, bool) {
@@ -208,7 +209,7 @@ func (h *hangingHook) Dispatch(ctx context.Context, c *hook.ToolCall) (hook.Invo
 		return hook.Invocation{}, false
 	}
 	h.hang(ctx, c.Host(), point.Dispatch)
-	return hook.Bound(`{}`, boxRun{tool: named("held")}), true
+	return hook.Bound(`{}`, rig.BoxRun{Tool: rig.Named("held")}), true
 }
 
 func (h *hangingHook) OnEvent(ctx context.Context, ev hook.Event) {
@@ -221,18 +222,18 @@ func (h *hangingHook) OnEvent(ctx context.Context, ev hook.Event) {
 func turnPoints() map[string]struct {
 	at    hook.Point
 	kind  hook.EventKind
-	plays func() *model
+	plays func() *rig.Model
 } {
-	usual := func() *model {
-		return plays(calls(want{"1", "held", "{}"}), says("done"), says("again"))
+	usual := func() *rig.Model {
+		return rig.Plays(rig.Calls(rig.Call("1", "held", "{}")), rig.Says("done"), rig.Says("again"))
 	}
-	fails := func() *model {
-		return plays(func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, errors.New("no model")) }, says("again"))
+	fails := func() *rig.Model {
+		return rig.Plays(func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, errors.New("no model")) }, rig.Says("again"))
 	}
 	out := map[string]struct {
 		at    hook.Point
 		kind  hook.EventKind
-		plays func() *model
+		plays func() *rig.Model
 	}{}
 	for _, p := range []hook.Point{
 		point.OnSessionStart, point.Preprocess, point.BeforeTurn, point.TurnPolicy, point.TurnContext,
@@ -251,7 +252,9 @@ func turnPoints() map[string]struct {
 		out[p.String()] = tc
 	}
 	tc := out["OnInvalidTool"]
-	tc.at, tc.plays = point.OnInvalidTool, func() *model { return plays(calls(want{"1", "nobody", "{}"}), says("done"), says("again")) }
+	tc.at, tc.plays = point.OnInvalidTool, func() *rig.Model {
+		return rig.Plays(rig.Calls(rig.Call("1", "nobody", "{}")), rig.Says("done"), rig.Says("again"))
+	}
 	out["OnInvalidTool"] = tc
 	for _, kind := range []hook.EventKind{
 		event.TurnStart, event.StepStart, event.TextStart, event.TextDelta, event.TextEnd, event.CallsBegin,
@@ -282,21 +285,21 @@ func TestSpecAHookThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 	}
 }
 
-func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how string, journal bool) {
+func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *rig.Model, how string, journal bool) {
 	h := newHangs(at, kind)
 	const grace, limit = time.Second, 3 * time.Second // together less than the default timeout of contributors
 	cfg := hook.AgentConfig{Name: "a"}
 	if how == "deadline" {
 		cfg.Limits.Time = limit
 	}
-	w := startWith(t, m, cfg, &runtime.Options{Calls: runtime.Calls{Grace: grace}, Store: mem.New(&mem.Options{Journal: journal})}, h.hooks()...)
+	w := rig.StartWith(t, m, cfg, &runtime.Options{Calls: runtime.Calls{Grace: grace}, Store: mem.New(&mem.Options{Journal: journal})}, h.hooks()...)
 	f := follow(t, w)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan time.Time, 1)
 	var out hook.TurnOutcome
 	go func() {
-		out, _ = w.try(ctx, "go")
+		out, _ = w.Try(ctx, "go")
 		ended <- time.Now()
 	}()
 	<-h.entered
@@ -307,11 +310,11 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 	case "cancel":
 		cancel()
 	case "stop":
-		dialog.Stop(w.conv)
+		dialog.Stop(w.Conv)
 	case "close":
 		over, stop := context.WithCancel(context.Background())
 		stop()
-		go func() { closed <- w.rt.Close(over) }()
+		go func() { closed <- w.Runtime.Close(over) }()
 	case "deadline":
 		time.Sleep(limit)
 	}
@@ -331,9 +334,9 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 		<-closed
 		return
 	}
-	n := len(w.events)
+	n := len(w.Events)
 	if at != point.WrapTool {
-		left := w.rt.Abandoned()
+		left := w.Runtime.Abandoned()
 		require.Len(t, left, 1)
 		assert.Equal(t, at.String(), left[0].Point)
 		assert.Equal(t, 1, left[0].Count)
@@ -343,26 +346,26 @@ func hangsAt(t *testing.T, at hook.Point, kind hook.EventKind, m *model, how str
 	}
 	synctest.Wait()
 	if at != point.OnEvent { // a hanging observer gets no further event
-		assert.NotEmpty(t, w.eventsOf(event.TurnEnd))
+		assert.NotEmpty(t, w.EventsOf(event.TurnEnd))
 		for after, began := range map[hook.Point]hook.EventKind{
 			point.AfterTool: event.CallStart, point.AfterStep: event.StepStart, point.AfterTurn: event.TurnStart,
 		} {
-			assert.Equal(t, len(w.eventsOf(began)), h.told.of(after), "%s runs once for each %s", after, began)
+			assert.Equal(t, len(w.EventsOf(began)), h.told.of(after), "%s runs once for each %s", after, began)
 		}
 	}
-	lines := w.history()
+	lines := w.History()
 
-	next, err := dialog.Send(t.Context(), w.conv, message.TextInput("next"), nil)
+	next, err := dialog.Send(t.Context(), w.Conv, message.TextInput("next"), nil)
 	require.NoError(t, err, "the next turn begins")
 	require.NotEmpty(t, next.Text())
-	now := w.history()
+	now := w.History()
 	assert.Equal(t, lines, now[:len(lines)])
 	close(h.release)
 	synctest.Wait()
 	h.host.Emit(h.ctx, hook.Event{Kind: event.Diagnostic, Text: "too late"})
-	assert.Len(t, w.events, n, "what was left behind tells nothing any more")
-	assert.Equal(t, now, w.history(), "and stores nothing")
-	assert.Empty(t, w.rt.Abandoned())
+	assert.Len(t, w.Events, n, "what was left behind tells nothing any more")
+	assert.Equal(t, now, w.History(), "and stores nothing")
+	assert.Empty(t, w.Runtime.Abandoned())
 }
 
 // A call that the loop had not started when it was abandoned never starts, and nothing
@@ -371,24 +374,24 @@ func TestSpecACallOfAnAbandonedLoopNeverStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHangs(point.OnEvent, event.CallResult)
-		w := startWith(t, plays(calls(want{"1", "nobody", "{}"}, want{"2", "x", "{}"})), hook.AgentConfig{Name: "a"},
-			&runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, &hangingHook{hangs: h}, box(does("x", never(t))))
+		w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "nobody", "{}"), rig.Call("2", "x", "{}"))), hook.AgentConfig{Name: "a"},
+			&runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, &hangingHook{hangs: h}, rig.Box(rig.Does("x", rig.Never(t))))
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
 		defer cancel()
-		_, err := w.try(ctx, "go")
+		_, err := w.Try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Contains(t, strings.Join(w.history(), "\n"), "cancelled before it started")
+		assert.Contains(t, strings.Join(w.History(), "\n"), "cancelled before it started")
 		close(h.release)
 		synctest.Wait()
-		assert.Empty(t, w.rt.Abandoned())
-		require.NoError(t, w.rt.Close(context.Background()))
+		assert.Empty(t, w.Runtime.Abandoned())
+		require.NoError(t, w.Runtime.Close(context.Background()))
 	})
 }
 
 // checkEnd checks what the store has of the turn.
-func (h *hangs) checkEnd(t *testing.T, w *world) {
+func (h *hangs) checkEnd(t *testing.T, w *rig.World) {
 	t.Helper()
-	ms, err := w.store.Messages(context.Background(), w.conv.ID())
+	ms, err := w.Store.Messages(context.Background(), w.Conv.ID())
 	require.NoError(t, err)
 	assert.Empty(t, history.Check(ms))
 	for _, m := range ms {
@@ -396,7 +399,7 @@ func (h *hangs) checkEnd(t *testing.T, w *world) {
 			assert.NotEqual(t, "held:", m.Result.Text(), "a gate that did not answer lets nothing through")
 		}
 	}
-	rec, err := w.store.Conversation(context.Background(), store.Key{Agent: "a", Sender: "ann"})
+	rec, err := w.Store.Conversation(context.Background(), store.Key{Agent: "a", Sender: "ann"})
 	require.NoError(t, err)
 	assert.False(t, rec.Journaled, "the turn has its end in the store")
 }
@@ -408,13 +411,13 @@ func TestSpecAnObserverThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done"), says("again")),
-					hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, box(named("x")))
+				w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done"), rig.Says("again")),
+					hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, rig.Box(rig.Named("x")))
 				release := make(chan struct{})
 				ctx, cancel := context.WithTimeout(t.Context(), soon)
 				defer cancel()
 				began := time.Now()
-				_, err := dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+				_, err := dialog.Send(ctx, w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 					if ev.Kind == kind {
 						<-release
 					}
@@ -423,7 +426,7 @@ func TestSpecAnObserverThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.
 				if kind != event.TurnEnd {
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 				}
-				_, err = dialog.Send(t.Context(), w.conv, message.TextInput("next"), nil)
+				_, err = dialog.Send(t.Context(), w.Conv, message.TextInput("next"), nil)
 				require.NoError(t, err)
 				close(release)
 			})
@@ -436,28 +439,28 @@ func TestSpecAModelThatHangsHoldsACancelledTurnForTheGracePeriod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		w := startWith(t, plays(func(yield func(message.Chunk, error) bool) {
-			if yield(text("half"), nil) {
+		w := rig.StartWith(t, rig.Plays(func(yield func(message.Chunk, error) bool) {
+			if yield(rig.Text("half"), nil) {
 				<-release
-				yield(text("late"), nil)
+				yield(rig.Text("late"), nil)
 			}
-		}, says("again")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}})
+		}, rig.Says("again")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}})
 		ctx, cancel := context.WithTimeout(t.Context(), soon)
 		defer cancel()
 		began := time.Now()
-		_, err := w.try(ctx, "go")
+		_, err := w.Try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, soon+time.Second, time.Since(began))
-		assertBrackets(t, w)
-		n := len(w.events)
-		out, err := dialog.Send(t.Context(), w.conv, message.TextInput("next"), nil)
+		rig.AssertBrackets(t, w)
+		n := len(w.Events)
+		out, err := dialog.Send(t.Context(), w.Conv, message.TextInput("next"), nil)
 		require.NoError(t, err)
 		assert.Equal(t, "again", out.Text())
 		close(release)
 		synctest.Wait()
-		assert.Len(t, w.events, n)
-		assert.NotContains(t, strings.Join(w.history(), "\n"), "late")
-		assert.Empty(t, w.rt.Abandoned())
+		assert.Len(t, w.Events, n)
+		assert.NotContains(t, strings.Join(w.History(), "\n"), "late")
+		assert.Empty(t, w.Runtime.Abandoned())
 	})
 }
 
@@ -468,13 +471,13 @@ func TestSpecAHookThatEndsItsGoroutineEndsTheTurn(t *testing.T) {
 		goruntime.Goexit()
 		return hook.ToolDecision{}, nil
 	})
-	w := start(t, plays(calls(want{"1", "x", "{}"}), says("again")), gate, box(does("x", never(t))))
-	out, err := w.try(t.Context(), "go")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("again")), gate, rig.Box(rig.Does("x", rig.Never(t))))
+	out, err := w.Try(t.Context(), "go")
 	require.Error(t, err)
 	assert.Equal(t, hook.StopError, out.Stop)
-	assertBrackets(t, w)
-	assert.Equal(t, "again", w.send("next").Text())
-	assert.True(t, slices.ContainsFunc(w.history(), func(line string) bool { return strings.Contains(line, "cancelled before it started") }))
+	rig.AssertBrackets(t, w)
+	assert.Equal(t, "again", w.Send("next").Text())
+	assert.True(t, slices.ContainsFunc(w.History(), func(line string) bool { return strings.Contains(line, "cancelled before it started") }))
 }
 
 // endHangs hangs at one of the ends of a life.
@@ -520,26 +523,26 @@ func TestSpecCloseEndsWhateverHangs(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := &endHangs{at: at, release: make(chan struct{})}
-				w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, h, hook.Nop{})
-				w.send("one")
-				w.send("two")
+				w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, h, hook.Nop{})
+				w.Send("one")
+				w.Send("two")
 				if at == point.BeforeCompaction {
-					go func() { _, _ = w.conv.Compact(context.Background(), &runtime.CompactOptions{Keep: 1}) }()
+					go func() { _, _ = w.Conv.Compact(context.Background(), &runtime.CompactOptions{Keep: 1}) }()
 					synctest.Wait()
 				}
 				ctx, cancel := context.WithTimeout(context.Background(), soon)
 				defer cancel()
 				began := time.Now()
-				err := w.rt.Close(ctx)
+				err := w.Runtime.Close(ctx)
 				assert.LessOrEqual(t, time.Since(began), soon+5*time.Second)
 				assert.GreaterOrEqual(t, time.Since(began), soon+time.Second)
 				if at != point.BeforeCompaction {
 					assert.ErrorContains(t, err, at.String())
-					assert.Len(t, w.rt.Abandoned(), 1)
+					assert.Len(t, w.Runtime.Abandoned(), 1)
 				}
 				close(h.release)
 				synctest.Wait()
-				assert.Empty(t, w.rt.Abandoned())
+				assert.Empty(t, w.Runtime.Abandoned())
 			})
 		})
 	}
@@ -560,34 +563,34 @@ func TestSpecWhatIsSteeredIntoAGateThatHangsIsRefused(t *testing.T) {
 					return d, nil
 				})
 				said := make(chan struct{})
-				slow := does("x", func(context.Context) message.ToolResult { <-said; return message.TextResult("done") })
-				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("never")), hook.AgentConfig{Name: "a"},
-					&runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: journal})}, gate, box(slow))
+				slow := rig.Does("x", func(context.Context) message.ToolResult { <-said; return message.TextResult("done") })
+				w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("never")), hook.AgentConfig{Name: "a"},
+					&runtime.Options{Calls: runtime.Calls{Grace: time.Second}, Store: mem.New(&mem.Options{Journal: journal})}, gate, rig.Box(slow))
 				go func() {
 					synctest.Wait()
 					for _, text := range []string{"one", "two", "three"} {
-						assert.NoError(t, dialog.Steer(t.Context(), w.conv, message.TextInput(text)))
+						assert.NoError(t, dialog.Steer(t.Context(), w.Conv, message.TextInput(text)))
 					}
 					close(said)
 					synctest.Wait()
-					dialog.Stop(w.conv)
+					dialog.Stop(w.Conv)
 				}()
-				out, err := w.try(t.Context(), "go")
+				out, err := w.Try(t.Context(), "go")
 				require.Error(t, err)
 				assert.Equal(t, hook.StopUserRequested, out.Stop)
 				var heard []string
-				for _, ev := range w.eventsOf(event.Steered) {
+				for _, ev := range w.EventsOf(event.Steered) {
 					heard = append(heard, ev.Text)
 				}
 				assert.Equal(t, []string{"one"}, heard)
-				assert.Len(t, w.eventsOf(event.SteerRefused), 2)
-				history := strings.Join(w.history(), "\n")
+				assert.Len(t, w.EventsOf(event.SteerRefused), 2)
+				history := strings.Join(w.History(), "\n")
 				assert.Contains(t, history, "user one")
 				assert.NotContains(t, history, "two")
 				assert.NotContains(t, history, "three")
 				close(release)
 				synctest.Wait()
-				assert.Equal(t, history, strings.Join(w.history(), "\n"))
+				assert.Equal(t, history, strings.Join(w.History(), "\n"))
 			})
 		})
 	}

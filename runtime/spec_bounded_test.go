@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -26,12 +27,12 @@ func TestSpecSessionsEndConcurrentlyOnceOneHangs(t *testing.T) {
 		release := make(chan struct{})
 		var ended atomic.Int32
 		h := point.OnSessionEndFunc(func(context.Context, *hook.Session) { ended.Add(1); <-release })
-		w := startWith(t, plays(many(n)...), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: grace}}, h)
+		w := rig.StartWith(t, rig.Plays(many(n)...), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: grace}}, h)
 		sendMany(t, w, n)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		began := time.Now()
-		require.ErrorIs(t, w.rt.Close(ctx), runtime.ErrAbandoned)
+		require.ErrorIs(t, w.Runtime.Close(ctx), runtime.ErrAbandoned)
 		assert.Equal(t, 2*grace, time.Since(began))
 		assert.EqualValues(t, n, ended.Load())
 		close(release)
@@ -45,22 +46,22 @@ func TestSpecCloseEndsHoweverMuchHangs(t *testing.T) {
 		const n, grace = 50, 5 * time.Second
 		release, left := make(chan struct{}), atomic.Int32{}
 		h := unregistering{f: func() { <-release; left.Add(1) }}
-		w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: grace}}, h)
+		w := rig.StartWith(t, rig.Plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: grace}}, h)
 		for i := range n - 1 {
-			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: fmt.Sprint("a", i)})
+			_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: fmt.Sprint("a", i)})
 			require.NoError(t, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		began := time.Now()
-		err := w.rt.Close(ctx)
+		err := w.Runtime.Close(ctx)
 		require.ErrorIs(t, err, runtime.ErrAbandoned)
 		assert.ErrorContains(t, err, "OnUnregisterAgent")
 		assert.LessOrEqual(t, time.Since(began), 6*grace)
 		close(release)
 		synctest.Wait()
 		assert.EqualValues(t, n, left.Load())
-		assert.Empty(t, w.rt.Abandoned())
+		assert.Empty(t, w.Runtime.Abandoned())
 	})
 }
 
@@ -74,19 +75,19 @@ func TestSpecAnAbandonedGuestDoesNotEnter(t *testing.T) {
 				<-release
 			}
 		}}
-		w := startWith(t, plays(says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, h)
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "guest"})
+		w := rig.StartWith(t, rig.Plays(rig.Says("x")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, h)
+		_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "guest"})
 		require.NoError(t, err)
 		hangs.Store(true)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err = dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Guest: "guest"})
+		_, err = dialog.Send(ctx, w.Conv, message.TextInput("go"), &runtime.TurnOptions{Guest: "guest"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		hangs.Store(false)
 		close(release)
 		synctest.Wait()
 		began := time.Now()
-		require.NoError(t, w.rt.Unregister(t.Context(), "guest"))
+		require.NoError(t, w.Runtime.Unregister(t.Context(), "guest"))
 		assert.Zero(t, time.Since(began))
 	})
 }
@@ -94,15 +95,15 @@ func TestSpecAnAbandonedGuestDoesNotEnter(t *testing.T) {
 // many are replies that only say something.
 func many(n int) (out []message.ModelStream) {
 	for range n {
-		out = append(out, says("x"))
+		out = append(out, rig.Says("x"))
 	}
 	return out
 }
 
 // sendMany has a turn in each of n conversations.
-func sendMany(t *testing.T, w *world, n int) {
+func sendMany(t *testing.T, w *rig.World, n int) {
 	for i := range n {
-		c, err := dialog.Conversation(t.Context(), w.rt, "a", fmt.Sprint(i))
+		c, err := dialog.Conversation(t.Context(), w.Runtime, "a", fmt.Sprint(i))
 		require.NoError(t, err)
 		_, err = dialog.Send(t.Context(), c, message.TextInput("x"), nil)
 		require.NoError(t, err)
@@ -136,16 +137,16 @@ func TestSpecAWrapStartsNothingForACallThatWasGivenUp(t *testing.T) {
 					<-release
 					return next.Run(context.Background())
 				})
-				x := tool{message.Tool{Name: "x", Waits: waits, Timeout: time.Hour}, func(context.Context, *hook.Env, string) message.ToolResult {
+				x := rig.Tool{Tool: message.Tool{Name: "x", Waits: waits, Timeout: time.Hour}, Run: func(context.Context, *hook.Env, string) message.ToolResult {
 					ran = true
 					return message.TextResult("done")
 				}}
-				w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, wrap, box(x))
+				w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, wrap, rig.Box(x))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				_, err := w.try(ctx, "go")
+				_, err := w.Try(ctx, "go")
 				require.Error(t, err)
-				require.ErrorIs(t, w.rt.Close(ctx), runtime.ErrAbandoned)
+				require.ErrorIs(t, w.Runtime.Close(ctx), runtime.ErrAbandoned)
 				close(release)
 				synctest.Wait()
 				assert.False(t, ran)

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -23,23 +24,23 @@ import (
 
 func TestSpecAForkGoesItsOwnWay(t *testing.T) {
 	t.Parallel()
-	w := startWith(t, plays(says("one"), says("two"), says("two again"), says("three")), hook.AgentConfig{Name: "a"},
-		&runtime.Options{Store: openSQLite(t, t.TempDir())})
-	w.send("1")
-	w.send("2")
+	w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Says("two"), rig.Says("two again"), rig.Says("three")), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Store: rig.OpenSQLite(t, t.TempDir())})
+	w.Send("1")
+	w.Send("2")
 
-	fork, err := w.conv.Fork(t.Context(), 1, "ann, other way")
+	fork, err := w.Conv.Fork(t.Context(), 1, "ann, other way")
 	require.NoError(t, err)
-	assert.NotEqual(t, w.conv.ID(), fork.ID())
+	assert.NotEqual(t, w.Conv.ID(), fork.ID())
 	_, err = dialog.Send(t.Context(), fork, message.TextInput("2 again"), nil)
 	require.NoError(t, err)
-	w.send("3")
+	w.Send("3")
 
-	assert.Equal(t, []string{"user 1", "assistant one", "user 2", "assistant two", "user 3", "assistant three"}, w.history())
-	w.conv = fork
-	assert.Equal(t, []string{"user 1", "assistant one", "user 2 again", "assistant two again"}, w.history())
+	assert.Equal(t, []string{"user 1", "assistant one", "user 2", "assistant two", "user 3", "assistant three"}, w.History())
+	w.Conv = fork
+	assert.Equal(t, []string{"user 1", "assistant one", "user 2 again", "assistant two again"}, w.History())
 
-	found, err := dialog.Conversation(t.Context(), w.rt, "a", "ann, other way")
+	found, err := dialog.Conversation(t.Context(), w.Runtime, "a", "ann, other way")
 	require.NoError(t, err)
 	assert.Same(t, fork, found, "it is a conversation like any other")
 	_, err = fork.Fork(t.Context(), 1, "ann")
@@ -51,81 +52,81 @@ func TestSpecAForkGoesItsOwnWay(t *testing.T) {
 func TestSpecAForkMayBeMadeWhileATurnRuns(t *testing.T) {
 	t.Parallel()
 	running, release := make(chan struct{}), make(chan struct{})
-	w := start(t, plays(says("one"), calls(want{"c1", "wait", `{}`}), says("two")), box(does("wait", func(context.Context) message.ToolResult {
+	w := rig.Start(t, rig.Plays(rig.Says("one"), rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("two")), rig.Box(rig.Does("wait", func(context.Context) message.ToolResult {
 		close(running)
 		<-release
 		return message.TextResult("waited")
 	})))
-	w.send("1")
+	w.Send("1")
 	ended := make(chan error, 1)
-	go func() { _, err := w.try(t.Context(), "2"); ended <- err }()
+	go func() { _, err := w.Try(t.Context(), "2"); ended <- err }()
 	<-running
 
-	fork, err := w.conv.Fork(t.Context(), 1, "bob")
+	fork, err := w.Conv.Fork(t.Context(), 1, "bob")
 	require.NoError(t, err)
-	require.ErrorIs(t, w.conv.Rewind(t.Context(), 0), runtime.ErrBusy, "but nothing can be taken away from a running turn")
+	require.ErrorIs(t, w.Conv.Rewind(t.Context(), 0), runtime.ErrBusy, "but nothing can be taken away from a running turn")
 	close(release)
 	require.NoError(t, <-ended)
-	ms, err := w.store.Messages(t.Context(), fork.ID())
+	ms, err := w.Store.Messages(t.Context(), fork.ID())
 	require.NoError(t, err)
 	assert.Len(t, ms, 2, "what had not ended is not in it")
 }
 
 func TestSpecARewoundConversationContinuesFromThere(t *testing.T) {
 	t.Parallel()
-	m := plays(says("one"), calls(want{"c1", "echo", `{"s":"x"}`}), says("two"), calls(want{"c1", "echo", `{"s":"x"}`}), says("two again"))
-	seen := &watcher{}
-	w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: openSQLite(t, t.TempDir())}, box(named("echo")), seen)
-	w.send("1")
-	w.send("2")
-	require.ErrorIs(t, w.conv.Rewind(t.Context(), 3), store.ErrNoTurn)
+	m := rig.Plays(rig.Says("one"), rig.Calls(rig.Call("c1", "echo", `{"s":"x"}`)), rig.Says("two"), rig.Calls(rig.Call("c1", "echo", `{"s":"x"}`)), rig.Says("two again"))
+	seen := &rig.Watcher{}
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: rig.OpenSQLite(t, t.TempDir())}, rig.Box(rig.Named("echo")), seen)
+	w.Send("1")
+	w.Send("2")
+	require.ErrorIs(t, w.Conv.Rewind(t.Context(), 3), store.ErrNoTurn)
 
-	seen.events = nil
-	require.NoError(t, w.conv.Rewind(t.Context(), 1))
-	assert.Equal(t, []string{"user 1", "assistant one"}, w.history())
-	require.Len(t, seen.events, 1)
-	assert.Equal(t, "the conversation was rewound to the end of turn 1", seen.events[0].Text)
+	seen.Events = nil
+	require.NoError(t, w.Conv.Rewind(t.Context(), 1))
+	assert.Equal(t, []string{"user 1", "assistant one"}, w.History())
+	require.Len(t, seen.Events, 1)
+	assert.Equal(t, "the conversation was rewound to the end of turn 1", seen.Events[0].Text)
 
-	w.events = nil
-	w.send("2 again")
-	assert.Equal(t, 3, m.requests[3].Messages.Len(), "the model sees nothing of what was taken away")
-	assert.Equal(t, "tool c1 echo: echo:x", w.history()[4], "and ids of its calls are free again")
+	w.Events = nil
+	w.Send("2 again")
+	assert.Equal(t, 3, m.Requests[3].Messages.Len(), "the model sees nothing of what was taken away")
+	assert.Equal(t, "tool c1 echo: echo:x", w.History()[4], "and ids of its calls are free again")
 }
 
 func TestSpecARewindEndsWhatASummaryStandsFor(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(says("one"), says("two"), says("three"), says("The summary.")))
-	w.send("1")
-	w.send("2")
-	w.send("3")
-	_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+	w := rig.Start(t, rig.Plays(rig.Says("one"), rig.Says("two"), rig.Says("three"), rig.Says("The summary.")))
+	w.Send("1")
+	w.Send("2")
+	w.Send("3")
+	_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
 	require.NoError(t, err)
 
-	before := w.history()
-	require.ErrorIs(t, w.conv.Rewind(t.Context(), 1), store.ErrCompacted)
-	_, err = w.conv.Fork(t.Context(), 1, "bob")
+	before := w.History()
+	require.ErrorIs(t, w.Conv.Rewind(t.Context(), 1), store.ErrCompacted)
+	_, err = w.Conv.Fork(t.Context(), 1, "bob")
 	require.ErrorIs(t, err, store.ErrCompacted)
-	assert.Equal(t, before, w.history())
-	require.NoError(t, w.conv.Rewind(t.Context(), 2), "to the end of what it stands for")
-	assert.Equal(t, before[:1], w.history())
+	assert.Equal(t, before, w.History())
+	require.NoError(t, w.Conv.Rewind(t.Context(), 2), "to the end of what it stands for")
+	assert.Equal(t, before[:1], w.History())
 }
 
 func TestSpecARefusedRewindEmitsNothing(t *testing.T) {
 	t.Parallel()
-	seen := &watcher{}
-	w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: mem.New(&mem.Options{Journal: true})}, seen)
-	w.send("1")
-	seen.events = nil
-	require.ErrorIs(t, w.conv.Rewind(t.Context(), 7), store.ErrNoTurn)
-	require.Len(t, seen.events, 1)
-	assert.Equal(t, "the conversation was not changed", seen.events[0].Text)
-	w.send("2")
-	kept, err := w.store.(store.Log).Events(t.Context(), w.conv.ID(), 0, 100)
+	seen := &rig.Watcher{}
+	w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: mem.New(&mem.Options{Journal: true})}, seen)
+	w.Send("1")
+	seen.Events = nil
+	require.ErrorIs(t, w.Conv.Rewind(t.Context(), 7), store.ErrNoTurn)
+	require.Len(t, seen.Events, 1)
+	assert.Equal(t, "the conversation was not changed", seen.Events[0].Text)
+	w.Send("2")
+	kept, err := w.Store.(store.Log).Events(t.Context(), w.Conv.ID(), 0, 100)
 	require.NoError(t, err)
 	for i, ev := range kept[1:] {
 		assert.Less(t, kept[i].Seq, ev.Seq)
 	}
-	assert.Equal(t, []string{"user 1", "assistant one", "user 2", "assistant two"}, w.history())
+	assert.Equal(t, []string{"user 1", "assistant one", "user 2", "assistant two"}, w.History())
 }
 
 // forgetful is a store that makes changes and then reports them as failed.
@@ -147,18 +148,18 @@ func (s forgetful) Rewind(ctx context.Context, id string, at store.At, turns int
 func TestSpecAChangeThatWasMadeIsNotReportedAsFailed(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("the connection was lost")
-	seen := &watcher{}
-	w := startWith(t, plays(says("one"), says("two"), says("The summary.")), hook.AgentConfig{Name: "a"},
+	seen := &rig.Watcher{}
+	w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Says("two"), rig.Says("The summary.")), hook.AgentConfig{Name: "a"},
 		&runtime.Options{Store: forgetful{mem.New(&mem.Options{Journal: true}), lost}}, seen)
-	w.send("1")
-	w.send("2")
-	_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+	w.Send("1")
+	w.Send("2")
+	_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
 	require.NoError(t, err)
-	assert.Equal(t, event.Compacted, seen.events[len(seen.events)-1].Kind)
-	require.NoError(t, w.conv.Rewind(t.Context(), 1))
-	assert.Equal(t, []string{"user " + head + "The summary."}, w.history())
+	assert.Equal(t, event.Compacted, seen.Events[len(seen.Events)-1].Kind)
+	require.NoError(t, w.Conv.Rewind(t.Context(), 1))
+	assert.Equal(t, []string{"user " + rig.SummaryHead + "The summary."}, w.History())
 
-	seen.events = nil
-	require.ErrorIs(t, w.conv.Rewind(t.Context(), 7), store.ErrNoTurn)
-	assert.Equal(t, "the conversation was not changed", seen.events[0].Text)
+	seen.Events = nil
+	require.ErrorIs(t, w.Conv.Rewind(t.Context(), 7), store.ErrNoTurn)
+	assert.Equal(t, "the conversation was not changed", seen.Events[0].Text)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
 
@@ -29,9 +30,9 @@ func TestSpecAHooksModelCallPassesOnModelError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h, asked := titled("small"), onErrors(hook.RetryFailure(time.Second), hook.FallbackFailure("spare"))
-		w := start(t, plays(says("hi"), fails(errBusyNow), fails(errBusyNow), says("A title")), h, asked)
+		w := rig.Start(t, rig.Plays(rig.Says("hi"), rig.Fails(errBusyNow), rig.Fails(errBusyNow), rig.Says("A title")), h, asked)
 		began := time.Now()
-		w.send("1")
+		w.Send("1")
 		require.NoError(t, h.err)
 		assert.Equal(t, "A title", h.reply.Text())
 		assert.Equal(t, "spare", h.reply.Model)
@@ -39,16 +40,16 @@ func TestSpecAHooksModelCallPassesOnModelError(t *testing.T) {
 		require.Len(t, asked.seen, 2)
 		assert.Equal(t, []int{1, 2}, []int{asked.seen[0].Attempt, asked.seen[1].Attempt})
 		assert.Equal(t, "small", asked.seen[0].Model)
-		assert.Empty(t, w.eventsOf(event.TurnRetried), "the reply of the turn stands")
-		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Empty(t, w.EventsOf(event.TurnRetried), "the reply of the turn stands")
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
 func TestSpecAHooksModelCallFailsAfterItsTries(t *testing.T) {
 	t.Parallel()
 	h := titled("small")
-	w := start(t, plays(says("hi"), fails(io.EOF), fails(io.EOF)), h, onErrors(hook.RetryFailure(0), hook.FailureDecision{}))
-	w.send("1")
+	w := rig.Start(t, rig.Plays(rig.Says("hi"), rig.Fails(io.EOF), rig.Fails(io.EOF)), h, onErrors(hook.RetryFailure(0), hook.FailureDecision{}))
+	w.Send("1")
 	require.ErrorIs(t, h.err, io.EOF)
 	assert.ErrorContains(t, h.err, "after 2 tries")
 }
@@ -57,8 +58,8 @@ func TestSpecAHooksModelCallFailsAfterItsTries(t *testing.T) {
 func TestSpecModelCallsInOnModelErrorDoNotRecurse(t *testing.T) {
 	t.Parallel()
 	h, gone := &asksInError{}, errors.New("gone")
-	w := start(t, plays(slices.Repeat([]message.ModelStream{fails(gone)}, 9)...), h)
-	_, err := w.try(t.Context(), "1")
+	w := rig.Start(t, rig.Plays(slices.Repeat([]message.ModelStream{rig.Fails(gone)}, 9)...), h)
+	_, err := w.Try(t.Context(), "1")
 	require.Error(t, err)
 	assert.Equal(t, 1, h.asked)
 	require.ErrorIs(t, h.err, gone)

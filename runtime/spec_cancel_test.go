@@ -15,6 +15,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/subsystems/ostools"
 )
 
@@ -38,9 +39,9 @@ func TestSpecACancelEndsWhatToolsHaveStarted(t *testing.T) {
 	// The shell starts a shell, which starts a process that ignores what can be
 	// ignored; each writes down its id.
 	command := `echo $$ > pids; sh -c 'echo $$ > pids; trap "" HUP INT TERM; (trap "" HUP INT TERM; sleep 1000) & echo $! > pids; wait' & wait`
-	w := start(t, plays(calls(want{"c1", "bash", `{"command":` + strconv.Quote(command) + `}`})), tools)
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "bash", `{"command":`+strconv.Quote(command)+`}`))), tools)
 	ended := make(chan hook.TurnOutcome, 1)
-	go func() { out, _ := w.try(t.Context(), "1"); ended <- out }()
+	go func() { out, _ := w.Try(t.Context(), "1"); ended <- out }()
 	var pids []int
 	for lines := bufio.NewScanner(pipe); len(pids) < 3 && lines.Scan(); {
 		pid, err := strconv.Atoi(lines.Text())
@@ -48,14 +49,14 @@ func TestSpecACancelEndsWhatToolsHaveStarted(t *testing.T) {
 		pids = append(pids, pid)
 	}
 	require.Len(t, pids, 3)
-	require.True(t, dialog.Stop(w.conv))
+	require.True(t, dialog.Stop(w.Conv))
 	assert.Equal(t, hook.StopUserRequested, (<-ended).Stop)
 	for _, pid := range pids {
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
 			assert.True(c, gone(pid), "process %d still runs", pid)
 		}, time.Minute, 10*time.Millisecond)
 	}
-	lines := w.history()
+	lines := w.History()
 	require.Len(t, lines, 3)
 	assert.Contains(t, lines[2], "tool c1 bash cancelled: ")
 }

@@ -2,7 +2,6 @@ package runtime_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -17,95 +16,29 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
-	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
 // An agent hands tasks to others. Their turns are children of its own: they pass
 // the same hooks, may do no more, spend of the same budget and end with it.
 
-// cast is a model for each agent, by the agent's name.
-type cast map[string]*model
-
-func (c cast) Stream(ctx context.Context, req message.ModelRequest) message.ModelStream {
-	return c[req.Model.Name].Stream(ctx, req)
-}
-
-// stage is a runtime with the agent "chief" and others. Each asks the model of its
-// own name.
-func stage(t *testing.T, c cast, o *runtime.Options, cfgs []hook.AgentConfig, hooks ...hook.Hook) *world {
-	t.Helper()
-	if o == nil {
-		o = &runtime.Options{}
-	}
-	if o.Store == nil {
-		o.Store = mem.New(&mem.Options{Journal: true})
-	}
-	w := &world{t: t, store: o.Store}
-	w.rt = runtime.New(compose(t, hooks), c, o)
-	require.NoError(t, w.rt.Open(t.Context()))
-	t.Cleanup(func() { _ = w.rt.Close(context.Background()) })
-	for _, cfg := range cfgs {
-		cfg.Model.Name = cfg.Name
-		_, err := w.rt.Register(t.Context(), cfg)
-		require.NoError(t, err)
-	}
-	var err error
-	w.conv, err = dialog.Conversation(t.Context(), w.rt, "chief", "ann")
-	require.NoError(t, err)
-	return w
-}
-
-func agents(names ...string) []hook.AgentConfig {
-	out := make([]hook.AgentConfig, len(names))
-	for i, name := range names {
-		out[i].Name = name
-	}
-	return out
-}
-
-// delegates is a reply that gives each agent a task.
-func delegates(names ...string) message.ModelStream {
-	tasks := make([]delegate.Task, len(names))
-	for i, name := range names {
-		tasks[i] = delegate.Task{Agent: name, Message: "task " + fmt.Sprint(i)}
-	}
-	args, err := json.Marshal(delegate.DelegateInput{Tasks: tasks})
-	if err != nil {
-		panic(err)
-	}
-	return calls(want{"d1", "delegate", string(args)})
-}
-
-// tasks returns what delegate has brought back.
-func (w *world) tasks() []delegate.TaskResult {
-	w.t.Helper()
-	var out []delegate.TaskResult
-	results := w.results()
-	require.NoError(w.t, json.Unmarshal([]byte(results[len(results)-1]), &out), results[len(results)-1])
-	return out
-}
-
-func breaks(err error) message.ModelStream {
-	return func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, err) }
-}
-
 func TestSpecOfThreeTasksOneFailsAndOneIsCancelled(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	c := cast{
-		"chief": plays(delegates("writer", "breaker", "sleeper"), says("one of three")), "writer": plays(says("written")),
-		"breaker": plays(breaks(errors.New("no model today"))), "sleeper": plays(calls(want{"c1", "wait", `{}`})),
+	tool := rig.NewGate("wait")
+	c := rig.Cast{
+		"chief": rig.Plays(rig.Delegates("writer", "breaker", "sleeper"), rig.Says("one of three")), "writer": rig.Plays(rig.Says("written")),
+		"breaker": rig.Plays(rig.Fails(errors.New("no model today"))), "sleeper": rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`))),
 	}
-	w := stage(t, c, nil, agents("chief", "writer", "breaker", "sleeper"), delegate.New(nil), box(tool.tool))
+	w := rig.Stage(t, c, nil, rig.Agents("chief", "writer", "breaker", "sleeper"), delegate.New(nil), rig.Box(tool.Tool))
 	ended := make(chan hook.TurnOutcome, 1)
-	go func() { out, _ := w.try(t.Context(), "do it"); ended <- out }()
-	<-tool.reached
+	go func() { out, _ := w.Try(t.Context(), "do it"); ended <- out }()
+	<-tool.Reached
 	now, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.NoError(t, w.rt.Unregister(now, "sleeper"), "an agent that goes takes its child turns along")
+	require.NoError(t, w.Runtime.Unregister(now, "sleeper"), "an agent that goes takes its child turns along")
 
 	out := <-ended
 	assert.Equal(t, "one of three", out.Text(), "the one that delegates goes on")
@@ -113,32 +46,32 @@ func TestSpecOfThreeTasksOneFailsAndOneIsCancelled(t *testing.T) {
 		{Agent: "writer", Result: "written", Stop: hook.StopCompleted},
 		{Agent: "breaker", Stop: hook.StopError, Error: "no model today"},
 		{Agent: "sleeper", Stop: hook.StopCancelled, Error: "cancelled before it had finished"},
-	}, w.tasks())
+	}, w.Tasks())
 
-	children, err := w.store.(store.Child).Children(t.Context(), w.conv.ID())
+	children, err := w.Store.(store.Child).Children(t.Context(), w.Conv.ID())
 	require.NoError(t, err)
 	require.Len(t, children, 3, "each has a conversation of its own")
 	for _, child := range children {
-		ms, err := w.store.Messages(t.Context(), child.ID)
+		ms, err := w.Store.Messages(t.Context(), child.ID)
 		require.NoError(t, err)
 		assert.Empty(t, history.Check(ms), child.Key.Agent)
 	}
-	all, err := w.store.List(t.Context())
+	all, err := w.Store.List(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, all, 1, "which people do not see")
 }
 
 func TestSpecAChildIsHeardInItsParentsStream(t *testing.T) {
 	t.Parallel()
-	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(calls(want{"c1", "echo", `{"s":"x"}`}), says("written"))}
-	w := stage(t, c, nil, agents("chief", "writer"), delegate.New(nil), box(named("echo")))
-	out := w.send("do it")
+	c := rig.Cast{"chief": rig.Plays(rig.Delegates("writer"), rig.Says("done")), "writer": rig.Plays(rig.Calls(rig.Call("c1", "echo", `{"s":"x"}`)), rig.Says("written"))}
+	w := rig.Stage(t, c, nil, rig.Agents("chief", "writer"), delegate.New(nil), rig.Box(rig.Named("echo")))
+	out := w.Send("do it")
 	assert.Equal(t, int64(60), out.Usage.Total(), "four model calls of 15")
 
 	var child []hook.EventKind
-	for i, ev := range w.events {
+	for i, ev := range w.Events {
 		assert.Equal(t, uint64(i+1), ev.Seq, "one stream without gaps")
-		assert.Equal(t, w.conv.ID(), ev.Conversation)
+		assert.Equal(t, w.Conv.ID(), ev.Conversation)
 		if ev.Depth == 1 {
 			assert.Equal(t, "writer", ev.Agent)
 			child = append(child, ev.Kind)
@@ -152,7 +85,7 @@ func TestSpecAChildIsHeardInItsParentsStream(t *testing.T) {
 		event.StepStart, event.TextStart, event.TextDelta, event.TextEnd, event.Usage, event.StepEnd,
 		event.TurnEnd, event.SubagentEnd,
 	}, child)
-	end := w.eventsOf(event.SubagentEnd)[0]
+	end := w.EventsOf(event.SubagentEnd)[0]
 	assert.Equal(t, "written", end.Text)
 	assert.Equal(t, "d1", end.Detail().CallID)
 	assert.Equal(t, int64(30), end.Detail().Usage.Total())
@@ -161,18 +94,18 @@ func TestSpecAChildIsHeardInItsParentsStream(t *testing.T) {
 
 func TestSpecAChildEndsWithItsParent(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	c := cast{"chief": plays(delegates("sleeper", "sleeper")), "sleeper": plays(calls(want{"c1", "wait", `{}`}), calls(want{"c1", "wait", `{}`}))}
-	w := stage(t, c, nil, agents("chief", "sleeper"), delegate.New(nil), box(tool.tool))
+	tool := rig.NewGate("wait")
+	c := rig.Cast{"chief": rig.Plays(rig.Delegates("sleeper", "sleeper")), "sleeper": rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Calls(rig.Call("c1", "wait", `{}`)))}
+	w := rig.Stage(t, c, nil, rig.Agents("chief", "sleeper"), delegate.New(nil), rig.Box(tool.Tool))
 	ended := make(chan hook.TurnOutcome, 1)
-	go func() { out, _ := w.try(t.Context(), "do it"); ended <- out }()
-	<-tool.reached
-	<-tool.reached
-	require.True(t, dialog.Stop(w.conv))
+	go func() { out, _ := w.Try(t.Context(), "do it"); ended <- out }()
+	<-tool.Reached
+	<-tool.Reached
+	require.True(t, dialog.Stop(w.Conv))
 	assert.Equal(t, hook.StopUserRequested, (<-ended).Stop)
 
 	open := map[string]int{}
-	for _, ev := range w.events {
+	for _, ev := range w.Events {
 		switch ev.Kind {
 		case event.SubagentStart, event.TurnStart, event.StepStart:
 			open[ev.Turn]++
@@ -184,119 +117,119 @@ func TestSpecAChildEndsWithItsParent(t *testing.T) {
 	for turn, n := range open {
 		assert.Zero(t, n, "every bracket of %s is closed", turn)
 	}
-	for _, end := range w.eventsOf(event.SubagentEnd) {
+	for _, end := range w.EventsOf(event.SubagentEnd) {
 		assert.Equal(t, hook.StopUserRequested, end.Detail().Stop, "the child knows why")
 	}
 }
 
 func TestSpecWhoWaitsForAChildHoldsNoSlot(t *testing.T) {
 	t.Parallel()
-	c := cast{"chief": plays(delegates("writer", "writer"), says("done")), "writer": plays(calls(want{"c1", "echo", `{}`}), calls(want{"c1", "echo", `{}`}), says("written"), says("written"))}
-	w := stage(t, c, &runtime.Options{Calls: runtime.Calls{Slots: 1}}, agents("chief", "writer"), delegate.New(nil), box(named("echo")))
-	assert.Equal(t, "done", w.send("do it").Text())
-	assert.Equal(t, []string{"completed", "completed"}, []string{string(w.tasks()[0].Stop), string(w.tasks()[1].Stop)})
+	c := rig.Cast{"chief": rig.Plays(rig.Delegates("writer", "writer"), rig.Says("done")), "writer": rig.Plays(rig.Calls(rig.Call("c1", "echo", `{}`)), rig.Calls(rig.Call("c1", "echo", `{}`)), rig.Says("written"), rig.Says("written"))}
+	w := rig.Stage(t, c, &runtime.Options{Calls: runtime.Calls{Slots: 1}}, rig.Agents("chief", "writer"), delegate.New(nil), rig.Box(rig.Named("echo")))
+	assert.Equal(t, "done", w.Send("do it").Text())
+	assert.Equal(t, []string{"completed", "completed"}, []string{string(w.Tasks()[0].Stop), string(w.Tasks()[1].Stop)})
 }
 
 func TestSpecAChildSpendsOfItsParentsTokens(t *testing.T) {
 	t.Parallel()
-	c := cast{
-		"chief":  plays(delegates("writer"), says("not asked any more")),
-		"writer": plays(calls(want{"c1", "echo", `{}`}), calls(want{"c2", "echo", `{}`}), says("never said")),
+	c := rig.Cast{
+		"chief":  rig.Plays(rig.Delegates("writer"), rig.Says("not asked any more")),
+		"writer": rig.Plays(rig.Calls(rig.Call("c1", "echo", `{}`)), rig.Calls(rig.Call("c2", "echo", `{}`)), rig.Says("never said")),
 	}
 	chief := hook.AgentConfig{Name: "chief", Limits: hook.Limits{Tokens: 40}}
-	w := stage(t, c, nil, append(agents("writer"), chief), delegate.New(nil), box(named("echo")))
-	out := w.send("do it")
+	w := rig.Stage(t, c, nil, append(rig.Agents("writer"), chief), delegate.New(nil), rig.Box(rig.Named("echo")))
+	out := w.Send("do it")
 	assert.Equal(t, hook.StopTokenLimit, out.Stop)
 	assert.Equal(t, int64(45), out.Usage.Total())
-	assert.Equal(t, hook.StopTokenLimit, w.tasks()[0].Stop)
-	assert.Len(t, c["writer"].requests, 2)
-	assert.Len(t, c["chief"].requests, 1)
+	assert.Equal(t, hook.StopTokenLimit, w.Tasks()[0].Stop)
+	assert.Len(t, c["writer"].Requests, 2)
+	assert.Len(t, c["chief"].Requests, 1)
 }
 
 func TestSpecAgentsRunAgentsOnlySoDeep(t *testing.T) {
 	t.Parallel()
-	c := cast{"chief": plays(delegates("chief"), delegates("chief"), says("not deeper"), says("done"))}
-	w := stage(t, c, &runtime.Options{Limits: runtime.Limits{Depth: 1}}, agents("chief"), delegate.New(nil))
-	w.send("do it")
-	assert.Equal(t, []delegate.TaskResult{{Agent: "chief", Result: "not deeper", Stop: hook.StopCompleted}}, w.tasks())
-	assert.Contains(t, w.results()[0], "agents may not run agents any deeper")
+	c := rig.Cast{"chief": rig.Plays(rig.Delegates("chief"), rig.Delegates("chief"), rig.Says("not deeper"), rig.Says("done"))}
+	w := rig.Stage(t, c, &runtime.Options{Limits: runtime.Limits{Depth: 1}}, rig.Agents("chief"), delegate.New(nil))
+	w.Send("do it")
+	assert.Equal(t, []delegate.TaskResult{{Agent: "chief", Result: "not deeper", Stop: hook.StopCompleted}}, w.Tasks())
+	assert.Contains(t, w.Results()[0], "agents may not run agents any deeper")
 }
 
 // What the agents that an agent runs run themselves counts, too.
 func TestSpecATurnRunsOnlySoManyAgents(t *testing.T) {
 	t.Parallel()
-	c := cast{
-		"chief":  plays(delegates("helper"), delegates("helper"), says("done"), delegates("helper"), says("and again")),
-		"helper": plays(delegates("writer"), says("helped"), says("not alone"), delegates("writer"), says("helped again")),
-		"writer": plays(says("written"), says("written again")),
+	c := rig.Cast{
+		"chief":  rig.Plays(rig.Delegates("helper"), rig.Delegates("helper"), rig.Says("done"), rig.Delegates("helper"), rig.Says("and again")),
+		"helper": rig.Plays(rig.Delegates("writer"), rig.Says("helped"), rig.Says("not alone"), rig.Delegates("writer"), rig.Says("helped again")),
+		"writer": rig.Plays(rig.Says("written"), rig.Says("written again")),
 	}
-	w := stage(t, c, &runtime.Options{Limits: runtime.Limits{Children: 3}}, agents("chief", "helper", "writer"), delegate.New(nil))
-	w.send("do it")
-	assert.Empty(t, w.tasks()[0].Error)
-	assert.Len(t, c["writer"].requests, 1)
-	w = stage(t, cast{"chief": plays(delegates("helper"), delegates("helper"), says("done")), "helper": plays(says("helped"))},
-		&runtime.Options{Limits: runtime.Limits{Children: 1}}, agents("chief", "helper"), delegate.New(nil))
-	w.send("do it")
-	assert.Contains(t, w.results()[1], "no more agents can be run for this request")
+	w := rig.Stage(t, c, &runtime.Options{Limits: runtime.Limits{Children: 3}}, rig.Agents("chief", "helper", "writer"), delegate.New(nil))
+	w.Send("do it")
+	assert.Empty(t, w.Tasks()[0].Error)
+	assert.Len(t, c["writer"].Requests, 1)
+	w = rig.Stage(t, rig.Cast{"chief": rig.Plays(rig.Delegates("helper"), rig.Delegates("helper"), rig.Says("done")), "helper": rig.Plays(rig.Says("helped"))},
+		&runtime.Options{Limits: runtime.Limits{Children: 1}}, rig.Agents("chief", "helper"), delegate.New(nil))
+	w.Send("do it")
+	assert.Contains(t, w.Results()[1], "no more agents can be run for this request")
 }
 
 func TestSpecAChildMayDoNoMoreThanItsParent(t *testing.T) {
 	t.Parallel()
-	c := cast{
-		"chief":  plays(delegates("writer"), says("done")),
-		"writer": plays(calls(want{"c1", "secret", `{}`}, want{"c2", "own", `{}`}, want{"c3", "both", `{}`}), says("written")),
+	c := rig.Cast{
+		"chief":  rig.Plays(rig.Delegates("writer"), rig.Says("done")),
+		"writer": rig.Plays(rig.Calls(rig.Call("c1", "secret", `{}`), rig.Call("c2", "own", `{}`), rig.Call("c3", "both", `{}`)), rig.Says("written")),
 	}
 	chief := hook.AgentConfig{Name: "chief", Tools: []string{"delegate", "own", "both"}}
 	writer := hook.AgentConfig{Name: "writer", Tools: []string{"both", "secret"}}
-	b := box(named("own"), named("both"), named("secret"))
-	w := stage(t, c, nil, []hook.AgentConfig{chief, writer}, delegate.New(nil), b)
-	w.send("do it")
+	b := rig.Box(rig.Named("own"), rig.Named("both"), rig.Named("secret"))
+	w := rig.Stage(t, c, nil, []hook.AgentConfig{chief, writer}, delegate.New(nil), b)
+	w.Send("do it")
 	var offered []string
-	for _, tool := range c["writer"].requests[0].Tools.Tools().All() {
+	for _, tool := range c["writer"].Requests[0].Tools.Tools().All() {
 		offered = append(offered, tool.Name)
 	}
 	assert.Equal(t, []string{"both"}, offered)
-	assert.Equal(t, map[string]int{"both": 1}, b.dispatched, "and what is not offered is not asked about")
+	assert.Equal(t, map[string]int{"both": 1}, b.Dispatched, "and what is not offered is not asked about")
 }
 
 func TestSpecAnAgentThatNobodyHasRegisteredIsFound(t *testing.T) {
 	t.Parallel()
-	c := cast{"chief": plays(delegates("writer", "nobody"), says("done")), "writer": plays(says("written"))}
+	c := rig.Cast{"chief": rig.Plays(rig.Delegates("writer", "nobody"), rig.Says("done")), "writer": rig.Plays(rig.Says("written"))}
 	find := func(_ context.Context, name string) (hook.AgentConfig, error) {
 		if name != "writer" {
 			return hook.AgentConfig{}, fmt.Errorf("%w: %q", runtime.ErrAgentUnknown, name)
 		}
 		return hook.AgentConfig{Model: message.Model{Name: "writer"}}, nil
 	}
-	w := stage(t, c, &runtime.Options{FindAgent: find}, agents("chief"), delegate.New(nil))
-	w.send("do it")
-	tasks := w.tasks()
+	w := rig.Stage(t, c, &runtime.Options{FindAgent: find}, rig.Agents("chief"), delegate.New(nil))
+	w.Send("do it")
+	tasks := w.Tasks()
 	assert.Equal(t, "written", tasks[0].Result)
 	assert.Contains(t, tasks[1].Error, `no such agent: "nobody"`)
-	assert.Equal(t, []string{"chief", "writer"}, w.rt.Agents())
+	assert.Equal(t, []string{"chief", "writer"}, w.Runtime.Agents())
 }
 
 func TestSpecAnAgentThatIsBeingUnregisteredEndsItsTurnFirst(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done")), box(tool.tool))
+	tool := rig.NewGate("wait")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done")), rig.Box(tool.Tool))
 	ended := make(chan error, 1)
-	go func() { _, err := w.try(t.Context(), "1"); ended <- err }()
-	<-tool.reached
+	go func() { _, err := w.Try(t.Context(), "1"); ended <- err }()
+	<-tool.Reached
 	gone := make(chan error, 1)
-	go func() { gone <- w.rt.Unregister(t.Context(), "a") }()
+	go func() { gone <- w.Runtime.Unregister(t.Context(), "a") }()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		_, err := w.rt.Agent("a")
+		_, err := w.Runtime.Agent("a")
 		assert.ErrorIs(c, err, runtime.ErrAgentClosing)
 	}, time.Minute, time.Millisecond)
-	_, err := w.conv.Fork(t.Context(), 0, "bob")
+	_, err := w.Conv.Fork(t.Context(), 0, "bob")
 	require.ErrorIs(t, err, runtime.ErrAgentClosing)
-	steers(t, w, "quickly")
-	close(tool.open)
+	rig.Steers(t, w, "quickly")
+	close(tool.Open)
 	require.NoError(t, <-ended)
 	require.NoError(t, <-gone)
-	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user quickly", "assistant done"}, w.history())
-	_, err = dialog.Send(t.Context(), w.conv, message.TextInput("2"), nil)
+	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user quickly", "assistant done"}, w.History())
+	_, err = dialog.Send(t.Context(), w.Conv, message.TextInput("2"), nil)
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
 }
 
@@ -311,18 +244,18 @@ func (slowHook) OnBuildAgent(_ context.Context, cfg hook.AgentConfig) (hook.Agen
 func TestSpecTwoTasksForAnAgentThatHasToBeRegisteredFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := cast{"chief": plays(delegates("writer", "writer"), says("done")), "writer": plays(says("written"), says("written"))}
+		c := rig.Cast{"chief": rig.Plays(rig.Delegates("writer", "writer"), rig.Says("done")), "writer": rig.Plays(rig.Says("written"), rig.Says("written"))}
 		found := 0
 		o := &runtime.Options{FindAgent: func(_ context.Context, name string) (hook.AgentConfig, error) {
 			found++
 			return hook.AgentConfig{Model: message.Model{Name: name}}, nil
 		}}
-		w := stage(t, c, o, agents("chief"), delegate.New(nil), slowHook{})
-		w.send("do it")
+		w := rig.Stage(t, c, o, rig.Agents("chief"), delegate.New(nil), slowHook{})
+		w.Send("do it")
 		done := delegate.TaskResult{Agent: "writer", Result: "written", Stop: hook.StopCompleted}
-		assert.Equal(t, []delegate.TaskResult{done, done}, w.tasks())
+		assert.Equal(t, []delegate.TaskResult{done, done}, w.Tasks())
 		assert.Equal(t, 1, found, "it is registered once")
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -332,24 +265,24 @@ func TestSpecTwoTasksForAnAgentThatHasToBeRegisteredFirst(t *testing.T) {
 func TestSpecNobodyTalksToAChild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	held := newGate("held")
-	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(calls(want{"c1", "held", `{}`}), says("written"))}
-	dying := &dyingStore{Store: openSQLite(t, dir)}
-	w := stage(t, c, &runtime.Options{Store: dying}, agents("chief", "writer"), delegate.New(nil), box(held.tool))
-	go func() { _, _ = dialog.Send(t.Context(), w.conv, message.TextInput("do it"), nil) }()
-	<-held.reached
-	children, err := dying.Children(t.Context(), w.conv.ID())
+	held := rig.NewGate("held")
+	c := rig.Cast{"chief": rig.Plays(rig.Delegates("writer"), rig.Says("done")), "writer": rig.Plays(rig.Calls(rig.Call("c1", "held", `{}`)), rig.Says("written"))}
+	dying := &rig.DyingStore{Store: rig.OpenSQLite(t, dir)}
+	w := rig.Stage(t, c, &runtime.Options{Store: dying}, rig.Agents("chief", "writer"), delegate.New(nil), rig.Box(held.Tool))
+	go func() { _, _ = dialog.Send(t.Context(), w.Conv, message.TextInput("do it"), nil) }()
+	<-held.Reached
+	children, err := dying.Children(t.Context(), w.Conv.ID())
 	require.NoError(t, err)
 	require.Len(t, children, 1)
-	dying.dead.Store(true)
-	close(held.open)
-	require.NoError(t, w.rt.Close(context.WithoutCancel(t.Context())))
+	dying.Dead.Store(true)
+	close(held.Open)
+	require.NoError(t, w.Runtime.Close(context.WithoutCancel(t.Context())))
 
-	again := stage(t, cast{"chief": plays(says("later")), "writer": plays(says("alone"))}, &runtime.Options{
-		Store: openSQLite(t, dir), Gone: func(string) bool { return true },
-	}, agents("chief", "writer"), delegate.New(nil), box(newGate("held").tool))
-	_, err = dialog.Conversation(t.Context(), again.rt, "writer", children[0].Key.Sender)
+	again := rig.Stage(t, rig.Cast{"chief": rig.Plays(rig.Says("later")), "writer": rig.Plays(rig.Says("alone"))}, &runtime.Options{
+		Store: rig.OpenSQLite(t, dir), Gone: func(string) bool { return true },
+	}, rig.Agents("chief", "writer"), delegate.New(nil), rig.Box(rig.NewGate("held").Tool))
+	_, err = dialog.Conversation(t.Context(), again.Runtime, "writer", children[0].Key.Sender)
 	require.ErrorIs(t, err, runtime.ErrChild)
 	assert.EqualError(t, err, "runtime: the conversation belongs to a task that another agent delegated; send to the agent itself, with another sender: "+children[0].ID)
-	again.send("go on")
+	again.Send("go on")
 }

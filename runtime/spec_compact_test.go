@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,12 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/history"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
-	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -29,141 +26,96 @@ import (
 // must never happen is that the summary of what was read takes the place of what
 // is there by then.
 
-// slowly answers each line with itself, and a request for a summary with a
-// summary, both after the time that wait says.
-func slowly(wait func(compaction bool) time.Duration) provider.Func {
-	return func(ctx context.Context, req message.ModelRequest) message.ModelStream {
-		last := req.Messages.At(req.Messages.Len() - 1)
-		return func(yield func(message.Chunk, error) bool) {
-			select {
-			case <-time.After(wait(last.Label == message.LabelCompaction)):
-			case <-ctx.Done():
-				yield(message.Chunk{}, context.Cause(ctx))
-				return
-			}
-			reply := says("answer to " + last.Text())
-			switch {
-			case last.Label == message.LabelCompaction:
-				reply = says("The summary.")
-			case last.Role == message.RoleTool:
-				reply = says("answer to " + last.CallID)
-			case strings.HasPrefix(last.Text(), "call"):
-				reply = calls(want{"", "echo", `{"s":"x"}`})
-			}
-			reply(yield)
-		}
-	}
-}
-
-// seconds is a model that takes one for an answer and ten for a summary.
-func seconds(compaction bool) time.Duration {
-	if compaction {
-		return 10 * time.Second
-	}
-	return time.Second
-}
-
-func startSlowly(t *testing.T, wait func(bool) time.Duration, s store.Store) *world {
-	w := &world{t: t, store: s}
-	w.rt = runtime.New(box(named("echo")), slowly(wait), &runtime.Options{Store: s})
-	require.NoError(t, w.rt.Open(t.Context()))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
-	require.NoError(t, err)
-	w.conv, err = dialog.Conversation(t.Context(), w.rt, "a", "ann")
-	require.NoError(t, err)
-	return w
-}
-
 func TestSpecATurnThatEndsWhileTheSummaryIsWrittenIsNotLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := startSlowly(t, seconds, mem.New(nil))
-		w.send("1")
-		w.send("2")
+		w := rig.StartSlowly(t, rig.Seconds, mem.New(nil))
+		w.Send("1")
+		w.Send("2")
 
 		refused := make(chan error, 1)
 		go func() {
-			_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+			_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
 			refused <- err
 		}()
 		synctest.Wait() // the model is asked for the summary
-		w.send("3")
+		w.Send("3")
 		require.ErrorIs(t, <-refused, store.ErrConflict)
-		assert.Equal(t, []string{"user 1", "assistant answer to 1", "user 2", "assistant answer to 2", "user 3", "assistant answer to 3"}, w.history())
+		assert.Equal(t, []string{"user 1", "assistant answer to 1", "user 2", "assistant answer to 2", "user 3", "assistant answer to 3"}, w.History())
 
-		made, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+		made, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
 		require.NoError(t, err, "it may be tried again")
 		assert.Equal(t, 4, made.Archived)
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
 func TestSpecASummaryThatComesWhileATurnRunsIsNotUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := startSlowly(t, func(compaction bool) time.Duration { return 11*time.Second - seconds(compaction) }, mem.New(nil))
-		w.send("1")
-		w.send("2")
+		w := rig.StartSlowly(t, func(compaction bool) time.Duration { return 11*time.Second - rig.Seconds(compaction) }, mem.New(nil))
+		w.Send("1")
+		w.Send("2")
 
 		refused, ended := make(chan error, 1), make(chan error, 1)
 		go func() {
-			_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+			_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
 			refused <- err
 		}()
 		synctest.Wait() // the model is asked for the summary
-		go func() { _, err := w.try(t.Context(), "3"); ended <- err }()
+		go func() { _, err := w.Try(t.Context(), "3"); ended <- err }()
 		require.ErrorIs(t, <-refused, runtime.ErrBusy)
 		require.NoError(t, <-ended, "the turn does not notice")
-		assert.Len(t, w.history(), 6)
+		assert.Len(t, w.History(), 6)
 
-		go func() { _, err := w.try(t.Context(), "4"); ended <- err }()
+		go func() { _, err := w.Try(t.Context(), "4"); ended <- err }()
 		synctest.Wait()
-		_, err := w.conv.Compact(t.Context(), nil)
+		_, err := w.Conv.Compact(t.Context(), nil)
 		require.ErrorIs(t, err, runtime.ErrBusy, "no model is asked while a turn runs")
 		require.NoError(t, <-ended)
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
 func TestSpecATurnThatBeginsAfterCompactionSeesTheSummary(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := startSlowly(t, seconds, mem.New(nil))
-		w.send("1")
-		w.send("2")
-		_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+		w := rig.StartSlowly(t, rig.Seconds, mem.New(nil))
+		w.Send("1")
+		w.Send("2")
+		_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
 		require.NoError(t, err)
-		w.send("3")
-		assert.Equal(t, []string{"user " + head + "The summary.", "user 2", "assistant answer to 2", "user 3", "assistant answer to 3"}, w.history())
-		require.NoError(t, w.rt.Close(t.Context()))
+		w.Send("3")
+		assert.Equal(t, []string{"user " + rig.SummaryHead + "The summary.", "user 2", "assistant answer to 2", "user 3", "assistant answer to 3"}, w.History())
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
 func TestSpecCompactionEndsWithItsAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := startSlowly(t, func(compaction bool) time.Duration {
+		w := rig.StartSlowly(t, func(compaction bool) time.Duration {
 			if compaction {
 				return time.Hour
 			}
 			return time.Second
 		}, mem.New(nil))
-		w.send("1")
+		w.Send("1")
 		refused := make(chan error, 1)
 		go func() {
-			_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
+			_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
 			refused <- err
 		}()
 		synctest.Wait()
-		_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
+		_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
 		require.ErrorIs(t, err, runtime.ErrBusy, "one at a time")
 
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.NoError(t, w.rt.Unregister(ctx, "a"))
+		require.NoError(t, w.Runtime.Unregister(ctx, "a"))
 		require.ErrorIs(t, <-refused, runtime.ErrAgentClosing)
-		assert.Len(t, w.history(), 2)
-		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Len(t, w.History(), 2)
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -201,21 +153,21 @@ func (r *race) run(t *testing.T, processes int) {
 	turns := 0
 	var ended sync.WaitGroup
 	for p := range processes {
-		times := times(r.seed + uint64(p)<<32)
-		w := startSlowly(t, func(compaction bool) time.Duration {
+		times := rig.RandomTimes(r.seed + uint64(p)<<32)
+		w := rig.StartSlowly(t, func(compaction bool) time.Duration {
 			if compaction {
 				return times() / 2
 			}
 			return times() / 8
 		}, r.store)
-		t.Cleanup(func() { _ = w.rt.Close(context.Background()) })
+		t.Cleanup(func() { _ = w.Runtime.Close(context.Background()) })
 		for i := range 6 {
 			said[p] = append(said[p], fmt.Sprintf("%d of %d", i, p))
 		}
 		said[p][2], said[p][5] = fmt.Sprintf("call of %d", p), fmt.Sprintf("call again of %d", p)
 		turns += len(said[p])
-		ended.Go(func() { r.talk(t, w.conv, said[p], times) })
-		ended.Go(func() { r.compact(t, w.conv, times) })
+		ended.Go(func() { r.talk(t, w.Conv, said[p], times) })
+		ended.Go(func() { r.compact(t, w.Conv, times) })
 	}
 	ended.Wait()
 	c, err := r.store.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
@@ -238,17 +190,6 @@ func (r *race) run(t *testing.T, processes int) {
 	}
 	require.Empty(t, slices.Concat(said...), "seed %d", r.seed)
 	require.Equal(t, turns+turns/3*2, others, "seed %d: answers, calls and results", r.seed)
-}
-
-// times returns random times of up to five seconds.
-func times(seed uint64) func() time.Duration {
-	var mu sync.Mutex
-	rnd := rand.New(rand.NewPCG(seed, 1))
-	return func() time.Duration {
-		mu.Lock()
-		defer mu.Unlock()
-		return time.Duration(rnd.IntN(5_000)) * time.Millisecond
-	}
 }
 
 func (r *race) talk(t *testing.T, c *runtime.Conversation, lines []string, times func() time.Duration) {
@@ -287,36 +228,36 @@ func (s slowStore) Compact(ctx context.Context, id string, at store.At, n int, s
 func TestSpecNobodyIsRefusedBecauseASummaryIsBeingStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := startSlowly(t, seconds, slowStore{mem.New(nil)})
-		w.send("1")
+		w := rig.StartSlowly(t, rig.Seconds, slowStore{mem.New(nil)})
+		w.Send("1")
 		compacted := make(chan error, 1)
 		go func() {
-			_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
+			_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1})
 			compacted <- err
 		}()
 		time.Sleep(10*time.Second + 500*time.Millisecond) // the summary is there
-		w.send("2")
+		w.Send("2")
 		require.NoError(t, <-compacted)
-		assert.Equal(t, []string{"user " + head + "The summary.", "user 2", "assistant answer to 2"}, w.history())
-		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Equal(t, []string{"user " + rig.SummaryHead + "The summary.", "user 2", "assistant answer to 2"}, w.History())
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
 func TestSpecOnlyOneTurnFollowsASummaryThatIsBeingStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := startSlowly(t, seconds, slowStore{mem.New(nil)})
-		w.send("1")
-		go func() { _, _ = w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1}) }()
+		w := rig.StartSlowly(t, rig.Seconds, slowStore{mem.New(nil)})
+		w.Send("1")
+		go func() { _, _ = w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: -1}) }()
 		time.Sleep(10*time.Second + 500*time.Millisecond) // the summary is there
 		first := make(chan error, 1)
-		go func() { _, err := w.try(t.Context(), "2"); first <- err }()
+		go func() { _, err := w.Try(t.Context(), "2"); first <- err }()
 		synctest.Wait()
 		began := time.Now()
-		_, err := dialog.Send(t.Context(), w.conv, message.TextInput("3"), nil)
+		_, err := dialog.Send(t.Context(), w.Conv, message.TextInput("3"), nil)
 		require.ErrorIs(t, err, runtime.ErrBusy, "it does not wait for the turn of another message")
 		assert.Zero(t, time.Since(began))
 		require.NoError(t, <-first)
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -31,7 +32,7 @@ type compacts struct {
 	after  []hook.Compacted
 	// stored is the history at the time of AfterCompaction.
 	stored []string
-	w      *world
+	w      *rig.World
 }
 
 func (c *compacts) BeforeCompaction(_ context.Context, _ *hook.Conversation, what hook.Compaction) (hook.CompactionDecision, error) {
@@ -41,19 +42,19 @@ func (c *compacts) BeforeCompaction(_ context.Context, _ *hook.Conversation, wha
 
 func (c *compacts) AfterCompaction(ctx context.Context, conversation *hook.Conversation, what hook.Compacted) {
 	c.after = append(c.after, what)
-	if ctx.Err() == nil && conversation.ID() == c.w.conv.ID() {
-		c.stored = c.w.history()
+	if ctx.Err() == nil && conversation.ID() == c.w.Conv.ID() {
+		c.stored = c.w.History()
 	}
 }
 
 // talks has a conversation of two turns, of which the first is to be archived.
-func (c *compacts) talks(t *testing.T, m *model, hooks ...hook.Hook) *world {
+func (c *compacts) talks(t *testing.T, m *rig.Model, hooks ...hook.Hook) *rig.World {
 	t.Helper()
-	m.replies = append([]message.ModelStream{says("one"), says("two")}, m.replies...)
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{MaxTokens: 500}}, nil, append([]hook.Hook{c}, hooks...)...)
+	m.Replies = append([]message.ModelStream{rig.Says("one"), rig.Says("two")}, m.Replies...)
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{MaxTokens: 500}}, nil, append([]hook.Hook{c}, hooks...)...)
 	c.w = w
-	w.send("first")
-	w.send("second")
+	w.Send("first")
+	w.Send("second")
 	return w
 }
 
@@ -64,8 +65,8 @@ const summaryLine = "user Summary of the earlier part of this conversation, whic
 func TestSpecTheViewOfACompaction(t *testing.T) {
 	t.Parallel()
 	c := &compacts{}
-	w := c.talks(t, plays(says("The summary.")))
-	made, err := w.conv.Compact(t.Context(), keepOne)
+	w := c.talks(t, rig.Plays(rig.Says("The summary.")))
+	made, err := w.Conv.Compact(t.Context(), keepOne)
 	require.NoError(t, err)
 
 	require.Len(t, c.before, 1)
@@ -97,13 +98,13 @@ func TestSpecASkippedCompactionChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &compacts{answer: tc.answer}
-			w := c.talks(t, plays(says("never")))
-			_, err := w.conv.Compact(t.Context(), keepOne)
+			w := c.talks(t, rig.Plays(rig.Says("never")))
+			_, err := w.Conv.Compact(t.Context(), keepOne)
 			require.ErrorIs(t, err, runtime.ErrSkipped)
 			assert.ErrorContains(t, err, tc.text)
 			assert.Empty(t, c.after)
-			assert.Len(t, w.model.requests, 2, "no model is asked")
-			assert.Equal(t, []string{"user first", "assistant one", "user second", "assistant two"}, w.history())
+			assert.Len(t, w.Model.Requests, 2, "no model is asked")
+			assert.Equal(t, []string{"user first", "assistant one", "user second", "assistant two"}, w.History())
 		})
 	}
 	t.Run("by one of several: it is named", func(t *testing.T) {
@@ -112,8 +113,8 @@ func TestSpecASkippedCompactionChangesNothing(t *testing.T) {
 		skips := point.BeforeCompactionFunc(func(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
 			return hook.SkipCompaction("no"), nil
 		})
-		w := c.talks(t, plays(), skips)
-		_, err := w.conv.Compact(t.Context(), keepOne)
+		w := c.talks(t, rig.Plays(), skips)
+		_, err := w.Conv.Compact(t.Context(), keepOne)
 		require.ErrorIs(t, err, runtime.ErrSkipped)
 		assert.ErrorContains(t, err, "H1: no")
 	})
@@ -125,10 +126,10 @@ func TestSpecHintsReachWhoWritesTheSummary(t *testing.T) {
 	more := point.BeforeCompactionFunc(func(context.Context, *hook.Conversation, hook.Compaction) (hook.CompactionDecision, error) {
 		return hook.HintCompaction("who has to be asked"), nil
 	})
-	w := c.talks(t, plays(says("The summary.")), more)
-	_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1, Focus: "colours"})
+	w := c.talks(t, rig.Plays(rig.Says("The summary.")), more)
+	_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1, Focus: "colours"})
 	require.NoError(t, err)
-	asked := w.model.requests[2].Messages.At(0).Text()
+	asked := w.Model.Requests[2].Messages.At(0).Text()
 	assert.Contains(t, asked, "\nPay attention to this besides: colours\n\nPay attention to this besides: the ticket's number\n\nPay attention to this besides: who has to be asked\n")
 }
 
@@ -137,12 +138,12 @@ func TestSpecASuppliedSummaryTakesTheModelsPlace(t *testing.T) {
 	t.Run("as it is", func(t *testing.T) {
 		t.Parallel()
 		c := &compacts{answer: hook.SupplyCompaction(" Mine. \n")}
-		w := c.talks(t, plays())
-		made, err := w.conv.Compact(t.Context(), keepOne)
+		w := c.talks(t, rig.Plays())
+		made, err := w.Conv.Compact(t.Context(), keepOne)
 		require.NoError(t, err)
 		assert.Equal(t, runtime.Compacted{Summary: "Mine.", Archived: 2, Kept: 2}, made)
-		assert.Len(t, w.model.requests, 2)
-		assert.Equal(t, summaryLine+"Mine.", w.history()[0])
+		assert.Len(t, w.Model.Requests, 2)
+		assert.Equal(t, summaryLine+"Mine.", w.History()[0])
 		require.Len(t, c.after, 1)
 	})
 	for name, tc := range map[string]struct{ summary, text string }{
@@ -151,12 +152,12 @@ func TestSpecASuppliedSummaryTakesTheModelsPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &compacts{answer: hook.SupplyCompaction(tc.summary)}
-			w := c.talks(t, plays())
-			_, err := w.conv.Compact(t.Context(), keepOne)
+			w := c.talks(t, rig.Plays())
+			_, err := w.Conv.Compact(t.Context(), keepOne)
 			require.ErrorIs(t, err, runtime.ErrSummary)
 			assert.ErrorContains(t, err, tc.text)
 			assert.Empty(t, c.after)
-			assert.Len(t, w.history(), 4)
+			assert.Len(t, w.History(), 4)
 		})
 	}
 }
@@ -187,12 +188,12 @@ func TestSpecAHookThatFailsAtACompactionHasNoOpinion(t *testing.T) {
 			t.Run(name+" "+members, func(t *testing.T) {
 				t.Parallel()
 				h := &failing{fail: fail}
-				w := start(t, plays(says("one"), says("two"), says("The summary.")), append([]hook.Hook{h}, others...)...)
-				w.send("first")
-				w.send("second")
-				_, err := w.conv.Compact(t.Context(), keepOne)
+				w := rig.Start(t, rig.Plays(rig.Says("one"), rig.Says("two"), rig.Says("The summary.")), append([]hook.Hook{h}, others...)...)
+				w.Send("first")
+				w.Send("second")
+				_, err := w.Conv.Compact(t.Context(), keepOne)
 				require.NoError(t, err)
-				assert.Len(t, w.history(), 3)
+				assert.Len(t, w.History(), 3)
 				assert.Equal(t, []hook.Point{point.BeforeCompaction, point.AfterCompaction}, h.failed)
 			})
 		}
@@ -202,39 +203,39 @@ func TestSpecAHookThatFailsAtACompactionHasNoOpinion(t *testing.T) {
 func TestSpecACompactionWithoutEffectEmitsNothing(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]message.ModelStream{
-		"no summary":       says(" "),
-		"a failed model":   fails(errors.New("gone")),
-		"a reply cut off":  chunks(text("The sum"), finish(message.FinishLength)),
-		"a stream cut off": chunks(text("The sum")),
+		"no summary":       rig.Says(" "),
+		"a failed model":   rig.Fails(errors.New("gone")),
+		"a reply cut off":  rig.Chunks(rig.Text("The sum"), rig.Finish(message.FinishLength)),
+		"a stream cut off": rig.Chunks(rig.Text("The sum")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &compacts{}
-			w := c.talks(t, plays(last))
-			_, err := w.conv.Compact(t.Context(), keepOne)
+			w := c.talks(t, rig.Plays(last))
+			_, err := w.Conv.Compact(t.Context(), keepOne)
 			require.Error(t, err)
 			assert.Len(t, c.before, 1)
 			assert.Empty(t, c.after)
-			assert.Len(t, w.history(), 4)
+			assert.Len(t, w.History(), 4)
 		})
 	}
 	t.Run("nothing to compact: nobody is asked", func(t *testing.T) {
 		t.Parallel()
 		c := &compacts{}
-		w := c.talks(t, plays())
-		_, err := w.conv.Compact(t.Context(), nil)
+		w := c.talks(t, rig.Plays())
+		_, err := w.Conv.Compact(t.Context(), nil)
 		require.ErrorIs(t, err, runtime.ErrNothingToCompact)
 		assert.Empty(t, c.before)
 	})
 	t.Run("a turn came between", func(t *testing.T) {
 		t.Parallel()
 		c := &compacts{}
-		w := c.talks(t, plays())
-		w.model.replies = append(w.model.replies, func(yield func(message.Chunk, error) bool) {
-			w.send("third")
-			says("The summary.")(yield)
+		w := c.talks(t, rig.Plays())
+		w.Model.Replies = append(w.Model.Replies, func(yield func(message.Chunk, error) bool) {
+			w.Send("third")
+			rig.Says("The summary.")(yield)
 		})
-		_, err := w.conv.Compact(t.Context(), keepOne)
+		_, err := w.Conv.Compact(t.Context(), keepOne)
 		require.ErrorIs(t, err, store.ErrConflict)
 		assert.Empty(t, c.after)
 	})
@@ -242,34 +243,34 @@ func TestSpecACompactionWithoutEffectEmitsNothing(t *testing.T) {
 
 func TestSpecOnModelErrorHelpsACompactionToo(t *testing.T) {
 	t.Parallel()
-	talk := func(t *testing.T, h hook.Hook, replies ...message.ModelStream) *world {
-		w := startWith(t, plays(append([]message.ModelStream{says("one"), says("two")}, replies...)...), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}},
+	talk := func(t *testing.T, h hook.Hook, replies ...message.ModelStream) *rig.World {
+		w := rig.StartWith(t, rig.Plays(append([]message.ModelStream{rig.Says("one"), rig.Says("two")}, replies...)...), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}},
 			&runtime.Options{Store: mem.New(nil), Price: func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) }}, h)
-		w.send("first")
-		w.send("second")
+		w.Send("first")
+		w.Send("second")
 		return w
 	}
 	gone := &provider.Error{Class: message.FailureNetwork, Err: errors.New("gone")}
 	t.Run("retry and fallback", func(t *testing.T) {
 		t.Parallel()
-		w := talk(t, onErrors(hook.RetryFailure(time.Nanosecond), hook.FallbackFailure("spare")), fails(gone), fails(gone), says("The summary."))
-		made, err := w.conv.Compact(t.Context(), keepOne)
+		w := talk(t, onErrors(hook.RetryFailure(time.Nanosecond), hook.FallbackFailure("spare")), rig.Fails(gone), rig.Fails(gone), rig.Says("The summary."))
+		made, err := w.Conv.Compact(t.Context(), keepOne)
 		require.NoError(t, err)
-		assert.Equal(t, []string{"main", "main", "main", "main", "spare"}, models(w.model))
+		assert.Equal(t, []string{"main", "main", "main", "main", "spare"}, models(w.Model))
 		assert.Equal(t, hook.Cost(15), made.Cost)
 	})
 	t.Run("respond", func(t *testing.T) {
 		t.Parallel()
-		w := talk(t, onErrors(hook.RespondFailure(message.ModelReply{Content: message.ListOf(message.TextBlock("Mine."))})), fails(gone))
-		made, err := w.conv.Compact(t.Context(), keepOne)
+		w := talk(t, onErrors(hook.RespondFailure(message.ModelReply{Content: message.ListOf(message.TextBlock("Mine."))})), rig.Fails(gone))
+		made, err := w.Conv.Compact(t.Context(), keepOne)
 		require.NoError(t, err)
 		assert.Equal(t, "Mine.", made.Summary)
 	})
 	t.Run("capped", func(t *testing.T) {
 		t.Parallel()
 		h := onErrors(hook.RetryFailure(0))
-		w := talk(t, h, append(slices.Repeat([]message.ModelStream{fails(gone)}, 24), says("never"))...)
-		_, err := w.conv.Compact(t.Context(), keepOne)
+		w := talk(t, h, append(slices.Repeat([]message.ModelStream{rig.Fails(gone)}, 24), rig.Says("never"))...)
+		_, err := w.Conv.Compact(t.Context(), keepOne)
 		require.ErrorIs(t, err, runtime.ErrRetries)
 		require.ErrorIs(t, err, gone)
 		assert.Len(t, h.seen, 24)

@@ -10,22 +10,23 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
 func TestSpecADeletedConversationIsGoneAndItsReadersAreTold(t *testing.T) {
 	t.Parallel()
-	st := openSQLite(t, t.TempDir())
-	w := startWith(t, plays(says("one"), says("two"), says("new")), hook.AgentConfig{Name: "a"},
+	st := rig.OpenSQLite(t, t.TempDir())
+	w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Says("two"), rig.Says("new")), hook.AgentConfig{Name: "a"},
 		&runtime.Options{Store: st, Events: runtime.Events{Recent: 100}})
-	w.send("1")
-	other, err := dialog.Conversation(t.Context(), w.rt, "a", "bob")
+	w.Send("1")
+	other, err := dialog.Conversation(t.Context(), w.Runtime, "a", "bob")
 	require.NoError(t, err)
 	_, err = dialog.Send(t.Context(), other, message.TextInput("2"), nil)
 	require.NoError(t, err)
-	id := w.conv.ID()
-	follower := w.rt.Subscribe(&runtime.SubscribeOptions{Conversation: id})
+	id := w.Conv.ID()
+	follower := w.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: id})
 	defer follower.Close()
 	ended := make(chan error, 1)
 	go func() {
@@ -36,16 +37,16 @@ func TestSpecADeletedConversationIsGoneAndItsReadersAreTold(t *testing.T) {
 		}
 	}()
 
-	got, err := w.rt.Delete(t.Context(), id)
+	got, err := w.Runtime.Delete(t.Context(), id)
 	require.NoError(t, err)
 	assert.Equal(t, []string{id}, got.Conversations)
 	assert.Positive(t, got.Messages)
 	require.Error(t, <-ended, "its reader does not wait for ever")
-	late := w.rt.Subscribe(&runtime.SubscribeOptions{Conversation: id, After: &runtime.Position{}})
+	late := w.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: id, After: &runtime.Position{}})
 	defer late.Close()
 	_, err = late.Read(t.Context())
 	require.ErrorIs(t, err, store.ErrUnknown, "nothing is held")
-	everything := w.rt.Subscribe(&runtime.SubscribeOptions{After: &runtime.Position{}})
+	everything := w.Runtime.Subscribe(&runtime.SubscribeOptions{After: &runtime.Position{}})
 	defer everything.Close()
 	page, err := everything.Read(t.Context())
 	require.NoError(t, err)
@@ -53,11 +54,11 @@ func TestSpecADeletedConversationIsGoneAndItsReadersAreTold(t *testing.T) {
 		assert.NotContains(t, string(item.JSON()), id)
 	}
 
-	_, err = w.conv.Send(t.Context(), message.TextInput("late"), nil)
+	_, err = w.Conv.Send(t.Context(), message.TextInput("late"), nil)
 	require.ErrorIs(t, err, store.ErrUnknown, "who still has it cannot bring it back")
-	_, err = w.rt.Delete(t.Context(), id)
+	_, err = w.Runtime.Delete(t.Context(), id)
 	require.ErrorIs(t, err, store.ErrUnknown)
-	fresh, err := dialog.Conversation(t.Context(), w.rt, "a", w.conv.Sender())
+	fresh, err := dialog.Conversation(t.Context(), w.Runtime, "a", w.Conv.Sender())
 	require.NoError(t, err)
 	assert.NotEqual(t, id, fresh.ID())
 	_, err = dialog.Send(t.Context(), fresh, message.TextInput("hello again"), nil)
@@ -77,25 +78,25 @@ func TestSpecARunningTurnKeepsItsConversation(t *testing.T) {
 			t.Parallel()
 			o := &runtime.Options{}
 			if kind == "on disk" {
-				o.Store = openSQLite(t, t.TempDir())
+				o.Store = rig.OpenSQLite(t, t.TempDir())
 			}
 			running, release := make(chan struct{}), make(chan struct{})
-			w := startWith(t, plays(says("one"), calls(want{"c1", "wait", `{}`}), says("two"), says("three")), hook.AgentConfig{Name: "a"}, o,
-				box(does("wait", func(context.Context) message.ToolResult {
+			w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("two"), rig.Says("three")), hook.AgentConfig{Name: "a"}, o,
+				rig.Box(rig.Does("wait", func(context.Context) message.ToolResult {
 					close(running)
 					<-release
 					return message.TextResult("waited")
 				})))
-			w.send("1")
+			w.Send("1")
 			ended := make(chan error, 1)
-			go func() { _, err := w.try(t.Context(), "2"); ended <- err }()
+			go func() { _, err := w.Try(t.Context(), "2"); ended <- err }()
 			<-running
-			_, err := w.rt.Delete(t.Context(), w.conv.ID())
+			_, err := w.Runtime.Delete(t.Context(), w.Conv.ID())
 			require.ErrorIs(t, err, runtime.ErrBusy)
 			close(release)
 			require.NoError(t, <-ended)
-			w.send("3")
-			_, err = w.rt.Delete(t.Context(), w.conv.ID())
+			w.Send("3")
+			_, err = w.Runtime.Delete(t.Context(), w.Conv.ID())
 			require.NoError(t, err)
 		})
 	}
@@ -104,15 +105,15 @@ func TestSpecARunningTurnKeepsItsConversation(t *testing.T) {
 func TestSpecAnotherProcessLearnsOfADeletion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: openSQLite(t, dir)})
-	w.send("1")
-	other := startWith(t, plays(), hook.AgentConfig{Name: "b"}, &runtime.Options{Store: openSQLite(t, dir)})
-	_, err := other.rt.Delete(t.Context(), w.conv.ID())
+	w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: rig.OpenSQLite(t, dir)})
+	w.Send("1")
+	other := rig.StartWith(t, rig.Plays(), hook.AgentConfig{Name: "b"}, &runtime.Options{Store: rig.OpenSQLite(t, dir)})
+	_, err := other.Runtime.Delete(t.Context(), w.Conv.ID())
 	require.NoError(t, err)
-	_, err = w.try(t.Context(), "2")
+	_, err = w.Try(t.Context(), "2")
 	require.ErrorIs(t, err, store.ErrUnknown)
 	require.ErrorContains(t, err, "it was deleted")
-	fresh, err := dialog.Conversation(t.Context(), w.rt, "a", w.conv.Sender())
+	fresh, err := dialog.Conversation(t.Context(), w.Runtime, "a", w.Conv.Sender())
 	require.NoError(t, err)
-	assert.NotEqual(t, w.conv.ID(), fresh.ID())
+	assert.NotEqual(t, w.Conv.ID(), fresh.ID())
 }

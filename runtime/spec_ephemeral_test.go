@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/sqlite"
@@ -92,11 +93,11 @@ func (c *counts) AfterTurn(ctx context.Context, t *hook.Turn, _ hook.TurnOutcome
 
 // startEphemeral has a stored conversation of one turn, and a store that must not be written from
 // now on.
-func startEphemeral(t *testing.T, m *model, hooks ...hook.Hook) (*world, *untouchable) {
+func startEphemeral(t *testing.T, m *rig.Model, hooks ...hook.Hook) (*rig.World, *untouchable) {
 	t.Helper()
-	s := &untouchable{Store: openSQLite(t, t.TempDir()), t: t}
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Instructions: "Help."}, &runtime.Options{Store: s}, hooks...)
-	w.send("remember seven")
+	s := &untouchable{Store: rig.OpenSQLite(t, t.TempDir()), t: t}
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Instructions: "Help."}, &runtime.Options{Store: s}, hooks...)
+	w.Send("remember seven")
 	s.closed = true
 	t.Cleanup(func() { s.closed = false })
 	return w, s
@@ -104,10 +105,10 @@ func startEphemeral(t *testing.T, m *model, hooks ...hook.Hook) (*world, *untouc
 
 func TestSpecAnEphemeralTurnReadsTheHistoryAndStoresNothing(t *testing.T) {
 	t.Parallel()
-	m := plays(says("noted"), calls(want{"c1", "echo", `{"s":"x"}`}), says("seven"), says("still seven"), says("stored"))
+	m := rig.Plays(rig.Says("noted"), rig.Calls(rig.Call("c1", "echo", `{"s":"x"}`)), rig.Says("seven"), rig.Says("still seven"), rig.Says("stored"))
 	c := &counts{}
-	w, s := startEphemeral(t, m, box(named("echo")), c)
-	e, err := w.conv.Ephemeral(t.Context())
+	w, s := startEphemeral(t, m, rig.Box(rig.Named("echo")), c)
+	e, err := w.Conv.Ephemeral(t.Context())
 	require.NoError(t, err)
 	var events []hook.Event
 	out, err := e.Send(t.Context(), message.TextInput("which number?"), &runtime.TurnOptions{Observe: func(ev hook.Event) { events = append(events, ev) }})
@@ -117,8 +118,8 @@ func TestSpecAnEphemeralTurnReadsTheHistoryAndStoresNothing(t *testing.T) {
 	_, err = e.Send(t.Context(), message.TextInput("sure?"), nil)
 	require.NoError(t, err)
 
-	assert.Equal(t, []string{"remember seven", "noted", "which number?"}, textsOfMessages(m.requests[1]))
-	assert.Equal(t, []string{"remember seven", "noted", "which number?", "", "", "seven", "sure?"}, textsOfMessages(m.requests[3]), "a second turn goes on")
+	assert.Equal(t, []string{"remember seven", "noted", "which number?"}, textsOfMessages(m.Requests[1]))
+	assert.Equal(t, []string{"remember seven", "noted", "which number?", "", "", "seven", "sure?"}, textsOfMessages(m.Requests[3]), "a second turn goes on")
 	require.NotEmpty(t, events)
 	for _, ev := range events {
 		assert.True(t, ev.Ephemeral, "%s", ev.Kind)
@@ -137,13 +138,13 @@ func TestSpecAnEphemeralTurnReadsTheHistoryAndStoresNothing(t *testing.T) {
 	assert.Equal(t, []string{"start startup", "start resume", "end"}, c.sessions)
 
 	s.closed = false
-	assert.Equal(t, "stored", w.send("and now").Text())
-	assert.Equal(t, []string{"user remember seven", "assistant noted", "user and now", "assistant stored"}, w.history())
+	assert.Equal(t, "stored", w.Send("and now").Text())
+	assert.Equal(t, []string{"user remember seven", "assistant noted", "user and now", "assistant stored"}, w.History())
 	assert.Equal(t, []int{1, 2, 3, 2}, c.counted, "and not written")
 	all, err := s.List(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, all, 1)
-	for _, ev := range w.events {
+	for _, ev := range w.Events {
 		assert.False(t, ev.Ephemeral)
 	}
 }
@@ -158,32 +159,32 @@ func textsOfMessages(req message.ModelRequest) []string {
 
 func TestSpecAnEphemeralTurnWaitsForNobody(t *testing.T) {
 	t.Parallel()
-	slow := newGate("slow")
-	m := plays(says("noted"), calls(want{"c1", "slow", `{}`}), says("meanwhile"), says("done"))
-	w := start(t, m, box(slow.tool))
-	w.send("remember seven")
-	turn, err := w.conv.Start(t.Context(), message.TextInput("go"), nil)
+	slow := rig.NewGate("slow")
+	m := rig.Plays(rig.Says("noted"), rig.Calls(rig.Call("c1", "slow", `{}`)), rig.Says("meanwhile"), rig.Says("done"))
+	w := rig.Start(t, m, rig.Box(slow.Tool))
+	w.Send("remember seven")
+	turn, err := w.Conv.Start(t.Context(), message.TextInput("go"), nil)
 	require.NoError(t, err)
-	<-slow.reached
-	e, err := w.conv.Ephemeral(t.Context())
+	<-slow.Reached
+	e, err := w.Conv.Ephemeral(t.Context())
 	require.NoError(t, err)
 	out, err := e.Send(t.Context(), message.TextInput("quick question"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "meanwhile", out.Text())
 	require.NoError(t, e.End(t.Context()))
-	close(slow.open)
+	close(slow.Open)
 	out, err = turn.Wait(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "done", out.Text())
-	assert.NotContains(t, strings.Join(w.history(), "\n"), "quick question")
+	assert.NotContains(t, strings.Join(w.History(), "\n"), "quick question")
 }
 
 func TestSpecAFreshEphemeralConversationIsInNoStore(t *testing.T) {
 	t.Parallel()
-	slow := newGate("slow")
-	m := plays(says("noted"), calls(want{"c1", "slow", `{}`}), says("hello"))
-	w, _ := startEphemeral(t, m, box(slow.tool))
-	agent, err := w.rt.Agent("a")
+	slow := rig.NewGate("slow")
+	m := rig.Plays(rig.Says("noted"), rig.Calls(rig.Call("c1", "slow", `{}`)), rig.Says("hello"))
+	w, _ := startEphemeral(t, m, rig.Box(slow.Tool))
+	agent, err := w.Runtime.Agent("a")
 	require.NoError(t, err)
 	e, err := agent.Ephemeral(t.Context(), "bob")
 	require.NoError(t, err)
@@ -193,14 +194,14 @@ func TestSpecAFreshEphemeralConversationIsInNoStore(t *testing.T) {
 	for item, err := range turn.Events(t.Context(), 0) {
 		require.NoError(t, err)
 		if len(kinds) == 0 {
-			close(slow.open) // until it is read the turn runs, so its events are held
+			close(slow.Open) // until it is read the turn runs, so its events are held
 		}
 		kinds = append(kinds, item.Event().Kind)
 	}
 	require.NotEmpty(t, kinds)
 	assert.Equal(t, event.TurnStart, kinds[0])
 	assert.Equal(t, event.TurnEnd, kinds[len(kinds)-1])
-	assert.Equal(t, []string{"hi"}, textsOfMessages(m.requests[1]))
+	assert.Equal(t, []string{"hi"}, textsOfMessages(m.Requests[1]))
 	_, err = turn.Wait(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, e.End(t.Context()))
@@ -208,9 +209,9 @@ func TestSpecAFreshEphemeralConversationIsInNoStore(t *testing.T) {
 
 func TestSpecAChildOfAnEphemeralTurnIsEphemeral(t *testing.T) {
 	t.Parallel()
-	m := plays(says("noted"), calls(want{"c1", "delegate", `{"tasks":[{"agent":"a","message":"look"}]}`}), says("looked"), says("all"))
+	m := rig.Plays(rig.Says("noted"), rig.Calls(rig.Call("c1", "delegate", `{"tasks":[{"agent":"a","message":"look"}]}`)), rig.Says("looked"), rig.Says("all"))
 	w, s := startEphemeral(t, m, delegate.New(nil))
-	e, err := w.conv.Ephemeral(t.Context())
+	e, err := w.Conv.Ephemeral(t.Context())
 	require.NoError(t, err)
 	var ends []hook.Event
 	out, err := e.Send(t.Context(), message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
@@ -224,45 +225,47 @@ func TestSpecAChildOfAnEphemeralTurnIsEphemeral(t *testing.T) {
 	assert.True(t, ends[0].Ephemeral)
 	assert.Equal(t, "looked", ends[0].Text)
 	require.NoError(t, e.End(t.Context()))
-	children, err := s.Children(t.Context(), w.conv.ID())
+	children, err := s.Children(t.Context(), w.Conv.ID())
 	require.NoError(t, err)
 	assert.Empty(t, children)
 }
 
 func TestSpecAProgramStopsAtTheFirstTurnThatFails(t *testing.T) {
 	t.Parallel()
-	m := plays(says("noted"), says("one"), says("two"), cutOff("thr"), says("never"))
+	m := rig.Plays(rig.Says("noted"), rig.Says("one"), rig.Says("two"), cutOff("thr"), rig.Says("never"))
 	w, _ := startEphemeral(t, m)
-	e, err := w.conv.Ephemeral(t.Context())
+	e, err := w.Conv.Ephemeral(t.Context())
 	require.NoError(t, err)
 	out, err := e.Run(t.Context(), []message.Input{message.TextInput("1"), message.TextInput("2"), message.TextInput("3"), message.TextInput("4")}, nil)
 	require.NoError(t, err)
 	require.Len(t, out, 3)
 	assert.Equal(t, "two", out[1].Text())
 	assert.Equal(t, hook.StopMaxTokens, out[2].Stop)
-	assert.Equal(t, []string{"remember seven", "noted", "1", "one", "2", "two", "3"}, textsOfMessages(m.requests[3]))
+	assert.Equal(t, []string{"remember seven", "noted", "1", "one", "2", "two", "3"}, textsOfMessages(m.Requests[3]))
 	out, err = e.Run(t.Context(), []message.Input{{}, message.TextInput("5")}, nil)
 	require.ErrorIs(t, err, runtime.ErrNoInput)
 	assert.Len(t, out, 1)
 	require.NoError(t, e.End(t.Context()))
 }
 
-func cutOff(s string) message.ModelStream { return chunks(text(s), finish(message.FinishLength)) }
+func cutOff(s string) message.ModelStream {
+	return rig.Chunks(rig.Text(s), rig.Finish(message.FinishLength))
+}
 
 func TestSpecAnEphemeralTurnEndsWithItsAgent(t *testing.T) {
 	t.Parallel()
-	slow := newGate("slow")
-	m := plays(calls(want{"c1", "slow", `{}`}))
-	w := start(t, m, box(slow.tool))
-	e, err := w.conv.Ephemeral(t.Context())
+	slow := rig.NewGate("slow")
+	m := rig.Plays(rig.Calls(rig.Call("c1", "slow", `{}`)))
+	w := rig.Start(t, m, rig.Box(slow.Tool))
+	e, err := w.Conv.Ephemeral(t.Context())
 	require.NoError(t, err)
 	turn, err := e.Start(t.Context(), message.TextInput("go"), nil)
 	require.NoError(t, err)
-	<-slow.reached
+	<-slow.Reached
 	require.ErrorIs(t, e.End(t.Context()), runtime.ErrBusy)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.NoError(t, w.rt.Unregister(ctx, "a"))
+	require.NoError(t, w.Runtime.Unregister(ctx, "a"))
 	out, err := turn.Wait(t.Context())
 	require.NoError(t, err)
 	require.ErrorIs(t, out.Err, runtime.ErrAgentClosing)

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -30,8 +31,8 @@ type alone struct {
 func newAlone() *alone { return &alone{release: make(chan struct{})} }
 
 // deaf is a tool that ignores its context and returns when it is released.
-func (a *alone) deaf(name string) tool {
-	x := does(name, func(context.Context) message.ToolResult {
+func (a *alone) deaf(name string) rig.Tool {
+	x := rig.Does(name, func(context.Context) message.ToolResult {
 		defer a.enter()()
 		<-a.release
 		return message.TextResult("late")
@@ -41,8 +42,8 @@ func (a *alone) deaf(name string) tool {
 }
 
 // quick is a tool that returns at once.
-func (a *alone) quick(name string) tool {
-	x := does(name, func(context.Context) message.ToolResult {
+func (a *alone) quick(name string) rig.Tool {
+	x := rig.Does(name, func(context.Context) message.ToolResult {
 		defer a.enter()()
 		return message.TextResult("quick")
 	})
@@ -57,13 +58,6 @@ func (a *alone) enter() (leave func()) {
 			return func() { a.running.Add(-1) }
 		}
 	}
-}
-
-// other returns another conversation of the agent.
-func (w *world) other(sender string) *runtime.Conversation {
-	c, err := dialog.Conversation(w.t.Context(), w.rt, "a", sender)
-	require.NoError(w.t, err)
-	return c
 }
 
 func TestSpecAnExclusiveKeyIsHeldUntilTheCallHasEnded(t *testing.T) {
@@ -82,8 +76,8 @@ func TestSpecAnExclusiveKeyIsHeldUntilTheCallHasEnded(t *testing.T) {
 				a := newAlone()
 				deaf := a.deaf("deaf")
 				deaf.Timeout = tc.timeout
-				w := start(t, plays(
-					calls(want{"1", "deaf", "{}"}), calls(want{"2", "quick", "{}"}), says("done"), says("done")), box(deaf, a.quick("quick")))
+				w := rig.Start(t, rig.Plays(
+					rig.Calls(rig.Call("1", "deaf", "{}")), rig.Calls(rig.Call("2", "quick", "{}")), rig.Says("done"), rig.Says("done")), rig.Box(deaf, a.quick("quick")))
 				ctx := t.Context()
 				if tc.cancel > 0 {
 					limited, cancel := context.WithTimeout(ctx, tc.cancel)
@@ -91,12 +85,12 @@ func TestSpecAnExclusiveKeyIsHeldUntilTheCallHasEnded(t *testing.T) {
 					ctx = limited
 				}
 				first := make(chan error, 1)
-				go func() { _, err := dialog.Send(ctx, w.conv, message.TextInput("go"), nil); first <- err }()
+				go func() { _, err := dialog.Send(ctx, w.Conv, message.TextInput("go"), nil); first <- err }()
 				synctest.Wait()
 				var told []hook.Event
 				second := make(chan error, 1)
 				go func() {
-					_, err := dialog.Send(t.Context(), w.other("bob"), message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+					_, err := dialog.Send(t.Context(), w.Other("bob"), message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 						if ev.Kind == event.CallProgress {
 							told = append(told, ev)
 						}
@@ -129,15 +123,15 @@ func TestSpecAnExclusiveKeyIsFreeWhenTheCallFails(t *testing.T) {
 			t.Run(name+limit.String(), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					bad := does("bad", func(context.Context) message.ToolResult { fail(); return message.ToolResult{} })
+					bad := rig.Does("bad", func(context.Context) message.ToolResult { fail(); return message.ToolResult{} })
 					bad.Exclusive, bad.Timeout = "key", limit
 					a := newAlone()
-					w := start(t, plays(calls(want{"1", "bad", "{}"}, want{"2", "quick", "{}"}), says("done")), box(bad, a.quick("quick")))
+					w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "bad", "{}"), rig.Call("2", "quick", "{}")), rig.Says("done")), rig.Box(bad, a.quick("quick")))
 					began := time.Now()
-					w.send("go")
+					w.Send("go")
 					assert.Zero(t, time.Since(began))
 					assert.Equal(t, int32(1), a.starts.Load())
-					assert.Empty(t, w.rt.Abandoned())
+					assert.Empty(t, w.Runtime.Abandoned())
 				})
 			})
 		}
@@ -151,19 +145,19 @@ func TestSpecWhoWaitsForAnExclusiveKeyWaitsWithItsContext(t *testing.T) {
 		a := newAlone()
 		deaf := a.deaf("deaf")
 		deaf.Timeout = time.Second
-		w := start(t, plays(calls(want{"1", "deaf", "{}"}), says("done"), calls(want{"2", "quick", "{}"})), box(deaf, a.quick("quick")))
-		w.send("go")
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "deaf", "{}")), rig.Says("done"), rig.Calls(rig.Call("2", "quick", "{}"))), rig.Box(deaf, a.quick("quick")))
+		w.Send("go")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		_, err := w.try(ctx, "go")
+		_, err := w.Try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Equal(t, time.Minute, time.Since(began))
-		lines := w.history()
+		lines := w.History()
 		assert.Equal(t, `tool 2 quick cancelled: cancelled before it started: it waited for call 1 of deaf, which has the key "key"`, lines[len(lines)-1])
 		close(a.release)
 		synctest.Wait()
-		assert.Empty(t, w.rt.Abandoned())
+		assert.Empty(t, w.Runtime.Abandoned())
 	})
 }
 
@@ -172,21 +166,21 @@ func TestSpecAChildsCallHoldsItsExclusiveKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAlone()
-		run := tool{message.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		run := rig.Tool{Tool: message.Tool{Name: "run", Waits: true}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 			_, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "a", Input: message.TextInput("work"), Call: env.Call})
 			return message.TextResult(errText(err))
 		}}
-		w := start(t, plays(calls(want{"1", "run", "{}"}), calls(want{"1", "deaf", "{}"}), calls(want{"2", "quick", "{}"}), says("done"), says("done")),
-			box(run, a.deaf("deaf"), a.quick("quick")))
+		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "run", "{}")), rig.Calls(rig.Call("1", "deaf", "{}")), rig.Calls(rig.Call("2", "quick", "{}")), rig.Says("done"), rig.Says("done")),
+			rig.Box(run, a.deaf("deaf"), a.quick("quick")))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		_, err := w.try(ctx, "go")
+		_, err := w.Try(ctx, "go")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		done := make(chan error, 1)
-		go func() { _, err := dialog.Send(t.Context(), w.other("bob"), message.TextInput("go"), nil); done <- err }()
+		go func() { _, err := dialog.Send(t.Context(), w.Other("bob"), message.TextInput("go"), nil); done <- err }()
 		time.Sleep(time.Hour)
 		assert.Equal(t, int32(1), a.starts.Load())
-		assert.Equal(t, []runtime.Abandoned{{Tool: "deaf", Count: 1}}, w.rt.Abandoned())
+		assert.Equal(t, []runtime.Abandoned{{Tool: "deaf", Count: 1}}, w.Runtime.Abandoned())
 		close(a.release)
 		require.NoError(t, <-done)
 		assert.Equal(t, int32(1), a.most.Load())
@@ -208,24 +202,24 @@ func TestSpecCallsThatNeverEndStopNobodyElse(t *testing.T) {
 		a := newAlone()
 		deaf := a.deaf("deaf")
 		deaf.Exclusive, deaf.Timeout = "", time.Second
-		w := startWith(t, plays(
-			calls(want{"1", "deaf", "{}"}, want{"2", "deaf", "{}"}, want{"3", "deaf", "{}"}, want{"4", "deaf", "{}"}),
-			calls(want{"5", "deaf", "{}"}, want{"6", "quick", "{}"}), says("done"), calls(want{"7", "deaf", "{}"}), says("done"),
-		), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Slots: 1, Abandoned: 2}}, box(deaf, a.quick("quick")))
-		w.send("go")
-		lines := w.history()
+		w := rig.StartWith(t, rig.Plays(
+			rig.Calls(rig.Call("1", "deaf", "{}"), rig.Call("2", "deaf", "{}"), rig.Call("3", "deaf", "{}"), rig.Call("4", "deaf", "{}")),
+			rig.Calls(rig.Call("5", "deaf", "{}"), rig.Call("6", "quick", "{}")), rig.Says("done"), rig.Calls(rig.Call("7", "deaf", "{}")), rig.Says("done"),
+		), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Slots: 1, Abandoned: 2}}, rig.Box(deaf, a.quick("quick")))
+		w.Send("go")
+		lines := w.History()
 		assert.Contains(t, lines[2], "timed out after 1s; it did not end")
 		assert.Contains(t, lines[3], "timed out after 1s; it did not end")
 		for _, line := range []string{lines[4], lines[5], lines[7]} {
 			assert.Contains(t, line, "deaf operation: 2 calls of deaf have not ended; it runs again when one of them has")
 		}
 		assert.Contains(t, lines[8], "quick: quick", "another tool has the slot")
-		assert.Equal(t, []runtime.Abandoned{{Tool: "deaf", Count: 2}}, w.rt.Abandoned())
+		assert.Equal(t, []runtime.Abandoned{{Tool: "deaf", Count: 2}}, w.Runtime.Abandoned())
 		close(a.release)
 		synctest.Wait()
-		assert.Empty(t, w.rt.Abandoned())
-		w.send("again")
-		lines = w.history()
+		assert.Empty(t, w.Runtime.Abandoned())
+		w.Send("again")
+		lines = w.History()
 		assert.Contains(t, lines[len(lines)-2], "late", "the tool runs again")
 	})
 }
@@ -245,13 +239,13 @@ func TestSpecCloseWaitsForAbandonedCallsAndSaysHowManyAreLeft(t *testing.T) {
 				a := newAlone()
 				deaf := a.deaf("deaf")
 				deaf.Timeout = time.Second
-				w := start(t, plays(calls(want{"1", "deaf", "{}"}), says("done")), box(deaf))
-				w.send("go")
+				w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "deaf", "{}")), rig.Says("done")), rig.Box(deaf))
+				w.Send("go")
 				time.AfterFunc(tc.ends, func() { close(a.release) })
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer cancel()
 				began := time.Now()
-				err := w.rt.Close(ctx)
+				err := w.Runtime.Close(ctx)
 				assert.Equal(t, min(tc.ends, 10*time.Minute), time.Since(began))
 				assert.Equal(t, tc.want, errText(err))
 				if tc.want != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	typed "github.com/grapnel-go/grapnel/hook/tool"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/structured"
 )
@@ -26,22 +27,22 @@ type report struct {
 
 const reportSchema = `{"type":"object","properties":{"city":{"type":"string","minLength":1},"degrees":{"type":"integer","minimum":-90,"maximum":60}},"required":["city","degrees"],"additionalProperties":false}`
 
-func sendAs[T any](t *testing.T, w *world) (T, hook.TurnOutcome, error) {
+func sendAs[T any](t *testing.T, w *rig.World) (T, hook.TurnOutcome, error) {
 	t.Helper()
-	return runtime.SendAs(t.Context(), w.conv, typed.ValueOf[T](), message.TextInput("How is it?"), nil)
+	return runtime.SendAs(t.Context(), w.Conv, typed.ValueOf[T](), message.TextInput("How is it?"), nil)
 }
 
 func TestSpecSendAs(t *testing.T) {
 	t.Parallel()
-	m := plays(says(`{"city":"","degrees":9}`), says(`{"city":"Nyborg","degrees":9}`), says("Bye."))
-	w := start(t, m, structured.New(&structured.Options{Native: func(string) bool { return true }}))
+	m := rig.Plays(rig.Says(`{"city":"","degrees":9}`), rig.Says(`{"city":"Nyborg","degrees":9}`), rig.Says("Bye."))
+	w := rig.Start(t, m, structured.New(&structured.Options{Native: func(string) bool { return true }}))
 	got, out, err := sendAs[report](t, w)
 	require.NoError(t, err)
 	assert.Equal(t, report{"Nyborg", 9}, got)
 	assert.Equal(t, hook.StopCompleted, out.Stop)
-	assert.Equal(t, message.ResponseFormat{JSON: true, Schema: reportSchema, Name: "report"}, m.requests[0].Model.Format)
-	w.send("Thanks.")
-	assert.Zero(t, m.requests[2].Model.Format, "the next turn is the agent's")
+	assert.Equal(t, message.ResponseFormat{JSON: true, Schema: reportSchema, Name: "report"}, m.Requests[0].Model.Format)
+	w.Send("Thanks.")
+	assert.Zero(t, m.Requests[2].Model.Format, "the next turn is the agent's")
 }
 
 // Without a subsystem that checks, the answer is decoded strictly.
@@ -52,16 +53,16 @@ func TestSpecSendAsDecides(t *testing.T) {
 		reply message.ModelStream
 		want  string
 	}{
-		{"valid", says(`{"city":"Nyborg","degrees":9}`), ""},
-		{"prose", says("It rains."), "runtime: no answer of that type: runtime_test.report: "},
-		{"wrong", says(`{"city":"Nyborg","degrees":99}`), "runtime_test.report: invalid argument degrees: must lie between -90 and 60"},
-		{"more", says(`{"city":"Nyborg","degrees":9,"x":1}`), "subsystems/structured in the composite has models correct such answers"},
-		{"cut", finishes(message.FinishLength), "runtime: no answer of that type: the turn ended for the reason no_action"},
-		{"blank", says(""), "the turn ended for the reason no_action"},
+		{"valid", rig.Says(`{"city":"Nyborg","degrees":9}`), ""},
+		{"prose", rig.Says("It rains."), "runtime: no answer of that type: runtime_test.report: "},
+		{"wrong", rig.Says(`{"city":"Nyborg","degrees":99}`), "runtime_test.report: invalid argument degrees: must lie between -90 and 60"},
+		{"more", rig.Says(`{"city":"Nyborg","degrees":9,"x":1}`), "subsystems/structured in the composite has models correct such answers"},
+		{"cut", rig.Finishes(message.FinishLength), "runtime: no answer of that type: the turn ended for the reason no_action"},
+		{"blank", rig.Says(""), "the turn ended for the reason no_action"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, _, err := sendAs[report](t, start(t, plays(tt.reply)))
+			got, _, err := sendAs[report](t, rig.Start(t, rig.Plays(tt.reply)))
 			if tt.want == "" {
 				require.NoError(t, err)
 				assert.Equal(t, report{"Nyborg", 9}, got)
@@ -74,7 +75,7 @@ func TestSpecSendAsDecides(t *testing.T) {
 	}
 	t.Run("rejected", func(t *testing.T) {
 		t.Parallel()
-		_, out, err := sendAs[report](t, start(t, plays(says("1"), says("2"), says("3")), structured.New(nil)))
+		_, out, err := sendAs[report](t, rig.Start(t, rig.Plays(rig.Says("1"), rig.Says("2"), rig.Says("3")), structured.New(nil)))
 		var bad *structured.Error
 		require.ErrorAs(t, err, &bad)
 		assert.Equal(t, out.Err, err)
@@ -85,30 +86,30 @@ func TestSpecSendAsDecides(t *testing.T) {
 func TestSpecAFormatOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	slow := newGate("look")
+	slow := rig.NewGate("look")
 	slow.Annotations.ReadOnly = true
 	checks := func() hook.Hook {
 		return structured.New(&structured.Options{Native: func(string) bool { return true }})
 	}
 	format := message.ResponseFormat{JSON: true, Schema: reportSchema}
-	first := boot(t, dir, plays(calls(want{"c1", "look", `{}`})), runtime.Options{}, box(slow.tool), checks())
-	first.runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
+	first := rig.Boot(t, dir, rig.Plays(rig.Calls(rig.Call("c1", "look", `{}`))), runtime.Options{}, rig.Box(slow.Tool), checks())
+	first.Runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
 		o.Model.Format = format
-		return dialog.Send(ctx, first.conv, message.TextInput("1"), o)
+		return dialog.Send(ctx, first.Conv, message.TextInput("1"), o)
 	})
-	first.until(event.TurnStart, 1)
-	<-slow.reached
-	first.dies()
-	close(slow.open)
+	first.Until(event.TurnStart, 1)
+	<-slow.Reached
+	first.Dies()
+	close(slow.Open)
 
-	m := plays(says("It rains."), says(`{"city":"Nyborg","degrees":9}`), says("Bye."))
-	second := boot(t, dir, m, runtime.Options{}, box(slow.tool), checks())
-	second.resumes()
-	out := second.ends()
-	require.NoError(t, cmp.Or(out.err, out.Err))
+	m := rig.Plays(rig.Says("It rains."), rig.Says(`{"city":"Nyborg","degrees":9}`), rig.Says("Bye."))
+	second := rig.Boot(t, dir, m, runtime.Options{}, rig.Box(slow.Tool), checks())
+	second.Resumes()
+	out := second.Ends()
+	require.NoError(t, cmp.Or(out.Returned, out.Err))
 	assert.Equal(t, `{"city":"Nyborg","degrees":9}`, out.Text())
-	assert.Equal(t, format, m.requests[0].Model.Format)
-	after, err := second.conv.Send(t.Context(), message.TextInput("2"), nil)
+	assert.Equal(t, format, m.Requests[0].Model.Format)
+	after, err := second.Conv.Send(t.Context(), message.TextInput("2"), nil)
 	require.NoError(t, errors.Join(err, after.Err))
-	assert.Zero(t, m.requests[2].Model.Format, "the next turn is the agent's")
+	assert.Zero(t, m.Requests[2].Model.Format, "the next turn is the agent's")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -71,17 +72,17 @@ func (s *fullStore) texts(t *testing.T, id string) map[string]int {
 func TestSpecAFullDiskAsksNoModel(t *testing.T) {
 	t.Parallel()
 	st := newFullStore()
-	w := startWith(t, plays(says("one"), says("three")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st})
-	w.send("1")
+	w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Says("three")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st})
+	w.Send("1")
 	st.full.Store(true)
 	for range 3 {
-		_, err := w.try(t.Context(), "2") // the script has no reply for it
+		_, err := w.Try(t.Context(), "2") // the script has no reply for it
 		require.ErrorIs(t, err, store.ErrFull)
 		require.ErrorContains(t, err, "free some")
 	}
 	st.full.Store(false)
-	w.send("3")
-	assert.Equal(t, []string{"user 1", "assistant one", "user 3", "assistant three"}, w.history())
+	w.Send("3")
+	assert.Equal(t, []string{"user 1", "assistant one", "user 3", "assistant three"}, w.History())
 }
 
 // TestSpecAFullDiskBetweenStepsAsksNoModel: what a call has done is not paid for by another
@@ -89,19 +90,19 @@ func TestSpecAFullDiskAsksNoModel(t *testing.T) {
 func TestSpecAFullDiskBetweenStepsAsksNoModel(t *testing.T) {
 	t.Parallel()
 	st := newFullStore()
-	w := startWith(t, plays(calls(want{"c1", "fill", `{}`}), says("after")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st},
-		box(does("fill", func(context.Context) message.ToolResult {
+	w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("c1", "fill", `{}`)), rig.Says("after")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st},
+		rig.Box(rig.Does("fill", func(context.Context) message.ToolResult {
 			st.full.Store(true)
 			return message.TextResult("filled")
 		})))
-	out, err := w.try(t.Context(), "1")
+	out, err := w.Try(t.Context(), "1")
 	require.Error(t, err)
 	assert.Equal(t, hook.StopError, out.Stop)
 	require.ErrorIs(t, out.Err, store.ErrFull)
 	assert.Equal(t, 1, out.Steps)
 	st.full.Store(false)
-	w.send("2")
-	assert.Equal(t, "assistant after", w.history()[len(w.history())-1])
+	w.Send("2")
+	assert.Equal(t, "assistant after", w.History()[len(w.History())-1])
 }
 
 // TestSpecAFullDiskStopsATurnAndLosesNoEvent: a call that tells more than waits in memory is
@@ -110,15 +111,15 @@ func TestSpecAFullDiskStopsATurnAndLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	st := newFullStore()
 	var told atomic.Int64
-	w := startWith(t, plays(calls(want{"c1", "talk", `{}`}), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st},
-		box(talks("talk", func(ctx context.Context, say func(string)) message.ToolResult {
+	w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("c1", "talk", `{}`)), rig.Says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st},
+		rig.Box(talks("talk", func(ctx context.Context, say func(string)) message.ToolResult {
 			st.full.Store(true)
 			for ctx.Err() == nil && told.Load() < 10_000 {
 				say(fmt.Sprint("told ", told.Add(1)))
 			}
 			return message.TextResult("stopped")
 		})))
-	out, err := w.try(t.Context(), "1")
+	out, err := w.Try(t.Context(), "1")
 	require.Error(t, err)
 	assert.Equal(t, hook.StopError, out.Stop)
 	require.ErrorIs(t, out.Err, store.ErrFull)
@@ -126,16 +127,16 @@ func TestSpecAFullDiskStopsATurnAndLosesNoEvent(t *testing.T) {
 	assert.Less(t, n, 1000, "the call is cancelled")
 	assert.Greater(t, n, 200)
 	st.full.Store(false)
-	w.send("2")
-	have := st.texts(t, w.conv.ID())
+	w.Send("2")
+	have := st.texts(t, w.Conv.ID())
 	for i := range n {
 		assert.Equal(t, 1, have[fmt.Sprint("told ", i+1)], i)
 	}
 }
 
 // talks is a tool that emits diagnostics.
-func talks(name string, run func(ctx context.Context, say func(string)) message.ToolResult) tool {
-	return tool{message.Tool{Name: name}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+func talks(name string, run func(ctx context.Context, say func(string)) message.ToolResult) rig.Tool {
+	return rig.Tool{Tool: message.Tool{Name: name}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		return run(ctx, func(text string) { env.Call.Host().Emit(ctx, hook.Event{Kind: event.Diagnostic, Text: text}) })
 	}}
 }

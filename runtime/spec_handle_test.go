@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -23,25 +24,25 @@ import (
 
 func TestSpecATurnContinuesWhenTheContextOfItsStartEnds(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done")), box(tool.tool))
+	tool := rig.NewGate("wait")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done")), rig.Box(tool.Tool))
 	ctx, cancel := context.WithCancel(t.Context())
-	turn, err := w.conv.Start(ctx, message.TextInput("1"), nil)
+	turn, err := w.Conv.Start(ctx, message.TextInput("1"), nil)
 	require.NoError(t, err)
 	cancel()
-	<-tool.reached
+	<-tool.Reached
 	assert.NotEmpty(t, turn.ID())
-	assert.Same(t, turn, w.conv.Running())
-	assert.Equal(t, []*runtime.Turn{turn}, w.rt.Running())
+	assert.Same(t, turn, w.Conv.Running())
+	assert.Equal(t, []*runtime.Turn{turn}, w.Runtime.Running())
 	_, err = turn.Wait(ctx)
 	require.ErrorIs(t, err, context.Canceled, "who waits can give up")
-	close(tool.open)
+	close(tool.Open)
 	out, err := turn.Wait(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, out.Err)
 	assert.Equal(t, "done", out.Text())
-	assert.Nil(t, w.conv.Running())
-	assert.Empty(t, w.rt.Running())
+	assert.Nil(t, w.Conv.Running())
+	assert.Empty(t, w.Runtime.Running())
 	for range 50 {
 		again, err := turn.Wait(ctx)
 		require.NoError(t, err)
@@ -51,21 +52,21 @@ func TestSpecATurnContinuesWhenTheContextOfItsStartEnds(t *testing.T) {
 
 func TestSpecStartIsRefusedWithTheTurnThatRuns(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done"), says("next")), box(tool.tool))
-	turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+	tool := rig.NewGate("wait")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done"), rig.Says("next")), rig.Box(tool.Tool))
+	turn, err := w.Conv.Start(t.Context(), message.TextInput("1"), nil)
 	require.NoError(t, err)
-	<-tool.reached
-	other, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
+	<-tool.Reached
+	other, err := w.Conv.Start(t.Context(), message.TextInput("2"), nil)
 	require.ErrorIs(t, err, runtime.ErrBusy)
 	assert.Same(t, turn, other)
 	queued := make(chan *runtime.Turn)
 	go func() {
-		next, err := w.conv.Start(t.Context(), message.TextInput("3"), &runtime.TurnOptions{WhenBusy: runtime.Queue})
+		next, err := w.Conv.Start(t.Context(), message.TextInput("3"), &runtime.TurnOptions{WhenBusy: runtime.Queue})
 		assert.NoError(t, err)
 		queued <- next
 	}()
-	close(tool.open)
+	close(tool.Open)
 	next := <-queued
 	<-turn.Done()
 	out, err := next.Wait(t.Context())
@@ -77,19 +78,19 @@ func TestSpecStartIsRefusedWithTheTurnThatRuns(t *testing.T) {
 
 func TestSpecATurnThatDoesNotBeginIsAnErrorOfStart(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(says("never")))
-	_, err := w.conv.Start(t.Context(), message.Input{}, nil)
+	w := rig.Start(t, rig.Plays(rig.Says("never")))
+	_, err := w.Conv.Start(t.Context(), message.Input{}, nil)
 	require.ErrorIs(t, err, runtime.ErrNoInput)
-	_, err = w.conv.Start(t.Context(), message.TextInput("1"), &runtime.TurnOptions{Guest: "nobody"})
+	_, err = w.Conv.Start(t.Context(), message.TextInput("1"), &runtime.TurnOptions{Guest: "nobody"})
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
-	_, err = w.conv.Resume(t.Context(), nil)
+	_, err = w.Conv.Resume(t.Context(), nil)
 	require.ErrorIs(t, err, runtime.ErrNotInterrupted)
-	_, err = w.conv.Send(t.Context(), message.TextInput("1"), &runtime.TurnOptions{Guest: "nobody"})
+	_, err = w.Conv.Send(t.Context(), message.TextInput("1"), &runtime.TurnOptions{Guest: "nobody"})
 	require.ErrorIs(t, err, runtime.ErrAgentUnknown)
-	assert.Nil(t, w.conv.Running())
+	assert.Nil(t, w.Conv.Running())
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	turn, err := w.conv.Start(gone, message.TextInput("1"), nil)
+	turn, err := w.Conv.Start(gone, message.TextInput("1"), nil)
 	if err == nil { // its input was stored before the end of the context was seen
 		_, err = turn.Wait(t.Context())
 		require.NoError(t, err)
@@ -114,14 +115,14 @@ func (s *slowClaim) Claim(context.Context, string, store.Claim) (store.Record, e
 func TestSpecATurnThatDoesNotBeginIsOver(t *testing.T) {
 	t.Parallel()
 	s := &slowClaim{Store: mem.New(nil), reached: make(chan struct{}), fail: make(chan struct{})}
-	w := startWith(t, plays(says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
+	w := rig.StartWith(t, rig.Plays(rig.Says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s})
 	failed := make(chan error)
 	go func() {
-		_, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+		_, err := w.Conv.Start(t.Context(), message.TextInput("1"), nil)
 		failed <- err
 	}()
 	<-s.reached
-	other, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
+	other, err := w.Conv.Start(t.Context(), message.TextInput("2"), nil)
 	require.ErrorIs(t, err, runtime.ErrBusy)
 	require.NotNil(t, other)
 	assert.Empty(t, other.ID())
@@ -140,8 +141,8 @@ func TestSpecTheErrorOfSendIsThatNoTurnBegan(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the model is away")
 	failing := func(yield func(message.Chunk, error) bool) { yield(message.Chunk{}, away) }
-	w := start(t, plays(failing))
-	out, err := w.conv.Send(t.Context(), message.TextInput("1"), nil)
+	w := rig.Start(t, rig.Plays(failing))
+	out, err := w.Conv.Send(t.Context(), message.TextInput("1"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, hook.StopError, out.Stop)
 	assert.ErrorIs(t, out.Err, away)
@@ -159,9 +160,9 @@ func TestSpecStopEndsTheTurnWithItsCause(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			waits := does("wait", func(ctx context.Context) message.ToolResult { <-ctx.Done(); return message.TextResult("ended") })
-			w := start(t, plays(calls(want{"c1", "wait", `{}`})), box(waits))
-			turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+			waits := rig.Does("wait", func(ctx context.Context) message.ToolResult { <-ctx.Done(); return message.TextResult("ended") })
+			w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`))), rig.Box(waits))
+			turn, err := w.Conv.Start(t.Context(), message.TextInput("1"), nil)
 			require.NoError(t, err)
 			turn.Stop(tc.cause)
 			out, err := turn.Wait(t.Context())
@@ -184,15 +185,15 @@ func TestSpecEventsAreThoseOfTheTurn(t *testing.T) {
 			t.Parallel()
 			o := runtime.Options{Events: runtime.Events{Recent: 100}}
 			if dir != "" {
-				o.Store = openSQLite(t, dir)
+				o.Store = rig.OpenSQLite(t, dir)
 			}
-			tool := newGate("wait")
-			m := plays(says("before"), calls(want{"c1", "wait", `{}`}), says("done"), says("after"))
-			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &o, box(tool.tool))
-			w.send("0")
-			turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+			tool := rig.NewGate("wait")
+			m := rig.Plays(rig.Says("before"), rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done"), rig.Says("after"))
+			w := rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, &o, rig.Box(tool.Tool))
+			w.Send("0")
+			turn, err := w.Conv.Start(t.Context(), message.TextInput("1"), nil)
 			require.NoError(t, err)
-			go func() { <-tool.reached; close(tool.open) }()
+			go func() { <-tool.Reached; close(tool.Open) }()
 			live := eventsOfTurn(t, turn, 0)
 			assert.Equal(t, event.TurnStart, live[0].Kind)
 			assert.Equal(t, event.TurnEnd, live[len(live)-1].Kind)
@@ -200,7 +201,7 @@ func TestSpecEventsAreThoseOfTheTurn(t *testing.T) {
 				assert.Equal(t, turn.ID(), ev.Turn)
 			}
 			<-turn.Done()
-			w.send("2")
+			w.Send("2")
 			assert.Equal(t, live, eventsOfTurn(t, turn, 0), "afterwards")
 			assert.Equal(t, live[3:], eventsOfTurn(t, turn, live[2].Seq), "from one of them on")
 		})
@@ -219,9 +220,9 @@ func eventsOfTurn(t *testing.T, turn *runtime.Turn, after uint64) (out []hook.Ev
 
 func TestSpecEventsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done")), box(tool.tool))
-	turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+	tool := rig.NewGate("wait")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done")), rig.Box(tool.Tool))
+	turn, err := w.Conv.Start(t.Context(), message.TextInput("1"), nil)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -230,7 +231,7 @@ func TestSpecEventsEndWithTheirContext(t *testing.T) {
 		cancel()
 	}
 	require.ErrorIs(t, last, context.Canceled)
-	close(tool.open)
+	close(tool.Open)
 	_, err = turn.Wait(t.Context())
 	require.NoError(t, err)
 }
@@ -239,12 +240,12 @@ func TestSpecEventsEndWithTheirContext(t *testing.T) {
 // they are gone, and nobody waits for them.
 func TestSpecAllEventsOfARunningTurnAreHeld(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	w := start(t, plays(calls(want{"c1", "wait", `{}`}), says("done")), box(tool.tool))
-	turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+	tool := rig.NewGate("wait")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done")), rig.Box(tool.Tool))
+	turn, err := w.Conv.Start(t.Context(), message.TextInput("1"), nil)
 	require.NoError(t, err)
-	<-tool.reached
-	go close(tool.open)
+	<-tool.Reached
+	go close(tool.Open)
 	live := eventsOfTurn(t, turn, 0)
 	assert.Equal(t, event.TurnStart, live[0].Kind)
 	assert.Equal(t, event.TurnEnd, live[len(live)-1].Kind)
@@ -256,12 +257,12 @@ func TestSpecAllEventsOfARunningTurnAreHeld(t *testing.T) {
 // is nothing to wait for but Done.
 func TestSpecATurnIsEndingWhenItsEndIsEmitted(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(says("done")))
+	w := rig.Start(t, rig.Plays(rig.Says("done")))
 	var ending []bool
-	_, err := w.conv.Send(t.Context(), message.TextInput("1"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
-		ending = append(ending, w.conv.Running().Ending())
+	_, err := w.Conv.Send(t.Context(), message.TextInput("1"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+		ending = append(ending, w.Conv.Running().Ending())
 		if ev.Kind == event.TurnEnd {
-			other, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
+			other, err := w.Conv.Start(t.Context(), message.TextInput("2"), nil)
 			assert.ErrorIs(t, err, runtime.ErrBusy)
 			assert.True(t, other.Ending())
 		}
@@ -278,8 +279,8 @@ func TestSpecAHookThatHangsAtTheStartHoldsNobodyWhoStarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stall := make(chan struct{})
-		w := startWith(t, plays(says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, &staller{stall: stall})
-		turn, err := w.conv.Start(t.Context(), message.TextInput("1"), nil)
+		w := rig.StartWith(t, rig.Plays(rig.Says("never")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, &staller{stall: stall})
+		turn, err := w.Conv.Start(t.Context(), message.TextInput("1"), nil)
 		require.NoError(t, err)
 		assert.NotEmpty(t, turn.ID())
 		turn.Stop(nil)

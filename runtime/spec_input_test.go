@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -70,7 +71,7 @@ type mortal struct {
 
 func (s *mortal) Append(ctx context.Context, id string, a store.Append) (int64, error) {
 	if s.dead.Load() {
-		return 0, errDead
+		return 0, rig.ErrDead
 	}
 	v, err := s.Store.Append(ctx, id, a)
 	if s.last != nil && s.last(a) {
@@ -81,32 +82,32 @@ func (s *mortal) Append(ctx context.Context, id string, a store.Append) (int64, 
 
 func (s *mortal) Note(ctx context.Context, id string, n store.Note) (int64, error) {
 	if s.dead.Load() {
-		return 0, errDead
+		return 0, rig.ErrDead
 	}
 	return s.Store.Note(ctx, id, n)
 }
 
 // bootOver starts a process over what the one before it has left in the store.
-func bootOver(t *testing.T, s *mortal, m *model, hooks ...hook.Hook) (*world, *mortal) {
+func bootOver(t *testing.T, s *mortal, m *rig.Model, hooks ...hook.Hook) (*rig.World, *mortal) {
 	t.Helper()
 	next := &mortal{Store: mem.New(&mem.Options{Journal: true})}
 	if s != nil {
 		next.Store = s.Store
 	}
 	o := &runtime.Options{Store: next, Gone: func(string) bool { return true }}
-	return startWith(t, m, hook.AgentConfig{Name: "a"}, o, hooks...), next
+	return rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, o, hooks...), next
 }
 
 // acknowledged starts a turn whose process dies while a hook has its input.
 func acknowledged(t *testing.T, said string) *mortal {
 	t.Helper()
 	d := &doorkeeper{reached: make(chan struct{}, 1), open: make(chan struct{})}
-	w, s := bootOver(t, nil, plays(), d)
+	w, s := bootOver(t, nil, rig.Plays(), d)
 	ctx, cancel := context.WithCancel(t.Context())
 	begun, ended := make(chan hook.Event, 10), make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = dialog.Send(ctx, w.conv, message.TextInput(said), &runtime.TurnOptions{Observe: func(ev hook.Event) { begun <- ev }})
+		_, _ = dialog.Send(ctx, w.Conv, message.TextInput(said), &runtime.TurnOptions{Observe: func(ev hook.Event) { begun <- ev }})
 	}()
 	assert.Equal(t, event.TurnStart, (<-begun).Kind)
 	<-d.reached
@@ -118,38 +119,38 @@ func acknowledged(t *testing.T, said string) *mortal {
 
 func TestSpecAnAcknowledgedInputOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
-	for name, goesOn := range map[string]func(w *world) (hook.TurnOutcome, error){
-		"resumed": func(w *world) (hook.TurnOutcome, error) { return dialog.Resume(t.Context(), w.conv, nil) },
-		"settled": func(w *world) (hook.TurnOutcome, error) { return w.try(t.Context(), "and then?") },
+	for name, goesOn := range map[string]func(w *rig.World) (hook.TurnOutcome, error){
+		"resumed": func(w *rig.World) (hook.TurnOutcome, error) { return dialog.Resume(t.Context(), w.Conv, nil) },
+		"settled": func(w *rig.World) (hook.TurnOutcome, error) { return w.Try(t.Context(), "and then?") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, m := &doorkeeper{}, plays(says("done"))
+			d, m := &doorkeeper{}, rig.Plays(rig.Says("done"))
 			w, s := bootOver(t, acknowledged(t, "a draft"), m, d)
-			interrupted, err := w.conv.Interrupted(t.Context())
+			interrupted, err := w.Conv.Interrupted(t.Context())
 			require.NoError(t, err)
 			require.True(t, interrupted, "who was told that the turn begins can rely on it")
 			_, err = goesOn(w)
 			require.NoError(t, err)
-			assert.Equal(t, "user a final", w.history()[0], "as the gates have left it")
+			assert.Equal(t, "user a final", w.History()[0], "as the gates have left it")
 			assert.Equal(t, "a final|a final", d.judged[0], "which were asked")
-			assert.Equal(t, "user a final", line(m.requests[0].Messages.At(0)))
-			entries, err := s.Journal(t.Context(), w.conv.ID())
+			assert.Equal(t, "user a final", rig.Line(m.Requests[0].Messages.At(0)))
+			entries, err := s.Journal(t.Context(), w.Conv.ID())
 			require.NoError(t, err)
 			assert.Empty(t, entries)
 		})
 		t.Run(name+" and refused", func(t *testing.T) {
 			t.Parallel()
-			m := plays(says("done"))
+			m := rig.Plays(rig.Says("done"))
 			w, s := bootOver(t, acknowledged(t, "a secret"), m, &doorkeeper{})
 			out, err := goesOn(w)
 			if name == "resumed" {
 				require.ErrorIs(t, err, runtime.ErrRejected)
 				assert.Equal(t, hook.StopDenied, out.Stop)
-				assert.Empty(t, m.requests, "the gates hold after a restart")
+				assert.Empty(t, m.Requests, "the gates hold after a restart")
 			}
-			assert.NotContains(t, strings.Join(w.history(), "\n"), "secret")
-			entries, err := s.Journal(t.Context(), w.conv.ID())
+			assert.NotContains(t, strings.Join(w.History(), "\n"), "secret")
+			entries, err := s.Journal(t.Context(), w.Conv.ID())
 			require.NoError(t, err)
 			assert.Empty(t, entries)
 			rec, err := s.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
@@ -161,15 +162,15 @@ func TestSpecAnAcknowledgedInputOutlivesItsProcess(t *testing.T) {
 
 func TestSpecATurnWhoseInputCannotBeStoredHasNotBegun(t *testing.T) {
 	t.Parallel()
-	w, s := bootOver(t, nil, plays(says("done")))
+	w, s := bootOver(t, nil, rig.Plays(rig.Says("done")))
 	s.dead.Store(true)
-	_, err := w.try(t.Context(), "hello")
-	require.ErrorIs(t, err, errDead)
-	assert.NotContains(t, w.kinds(), event.TurnStart, "nobody hears of it")
+	_, err := w.Try(t.Context(), "hello")
+	require.ErrorIs(t, err, rig.ErrDead)
+	assert.NotContains(t, w.Kinds(), event.TurnStart, "nobody hears of it")
 	s.dead.Store(false)
-	require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("?")), runtime.ErrIdle)
-	w.send("again")
-	assert.Equal(t, []string{"user again", "assistant done"}, w.history())
+	require.ErrorIs(t, dialog.Steer(t.Context(), w.Conv, message.TextInput("?")), runtime.ErrIdle)
+	w.Send("again")
+	assert.Equal(t, []string{"user again", "assistant done"}, w.History())
 }
 
 func TestSpecAGateThatKillsItsProcessIsNotAskedForEver(t *testing.T) {
@@ -177,12 +178,12 @@ func TestSpecAGateThatKillsItsProcessIsNotAskedForEver(t *testing.T) {
 	s := acknowledged(t, "hello")
 	for range 3 {
 		d := &doorkeeper{reached: make(chan struct{}, 1), open: make(chan struct{})}
-		w, next := bootOver(t, s, plays(), d)
+		w, next := bootOver(t, s, rig.Plays(), d)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_, _ = dialog.Resume(ctx, w.conv, nil)
+			_, _ = dialog.Resume(ctx, w.Conv, nil)
 		}()
 		<-d.reached
 		next.dead.Store(true)
@@ -191,102 +192,106 @@ func TestSpecAGateThatKillsItsProcessIsNotAskedForEver(t *testing.T) {
 		s = next
 	}
 	d := &doorkeeper{}
-	w, _ := bootOver(t, s, plays(says("done")), d)
-	out, err := dialog.Resume(t.Context(), w.conv, nil)
+	w, _ := bootOver(t, s, rig.Plays(rig.Says("done")), d)
+	out, err := dialog.Resume(t.Context(), w.Conv, nil)
 	require.ErrorContains(t, err, "was resumed as often")
 	assert.Equal(t, hook.StopError, out.Stop)
 	assert.Empty(t, d.judged)
-	w.send("next")
-	assert.Equal(t, []string{"user next", "assistant done"}, w.history())
+	w.Send("next")
+	assert.Equal(t, []string{"user next", "assistant done"}, w.History())
 }
 
 // A door is a way by which the text of a person gets to the model.
 func TestSpecEveryDoorHasTheGates(t *testing.T) {
 	t.Parallel()
-	doors := map[string]func(t *testing.T, said string) (*world, *model, *doorkeeper){
-		"Send": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
-			d, m := &doorkeeper{}, plays(says("done"))
+	doors := map[string]func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper){
+		"Send": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			d, m := &doorkeeper{}, rig.Plays(rig.Says("done"))
 			w, _ := bootOver(t, nil, m, d)
-			_, _ = w.try(t.Context(), said)
+			_, _ = w.Try(t.Context(), said)
 			return w, m, d
 		},
-		"Send with Queue": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
-			tool := newGate("wait")
-			d, m := &doorkeeper{}, plays(calls(want{"c1", "wait", `{}`}), says("one"), says("two"))
-			w, _ := bootOver(t, nil, m, box(tool.tool), d)
+		"Send with Queue": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			tool := rig.NewGate("wait")
+			d, m := &doorkeeper{}, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("one"), rig.Says("two"))
+			w, _ := bootOver(t, nil, m, rig.Box(tool.Tool), d)
 			first, second := make(chan struct{}), make(chan struct{})
-			go func() { defer close(first); _, _ = dialog.Send(t.Context(), w.conv, message.TextInput("1"), nil) }()
-			<-tool.reached
+			go func() { defer close(first); _, _ = dialog.Send(t.Context(), w.Conv, message.TextInput("1"), nil) }()
+			<-tool.Reached
 			go func() {
 				defer close(second)
-				_, _ = dialog.Send(t.Context(), w.conv, message.TextInput(said), &runtime.TurnOptions{WhenBusy: runtime.Queue})
+				_, _ = dialog.Send(t.Context(), w.Conv, message.TextInput(said), &runtime.TurnOptions{WhenBusy: runtime.Queue})
 			}()
-			close(tool.open)
+			close(tool.Open)
 			<-first
 			<-second
 			return w, m, d
 		},
-		"Steer during a step": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
-			tool := newGate("wait")
-			d, m := &doorkeeper{}, plays(calls(want{"c1", "wait", `{}`}), says("done"))
-			w, _ := bootOver(t, nil, m, box(tool.tool), d)
+		"Steer during a step": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			tool := rig.NewGate("wait")
+			d, m := &doorkeeper{}, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done"))
+			w, _ := bootOver(t, nil, m, rig.Box(tool.Tool), d)
 			ended := make(chan struct{})
-			go func() { defer close(ended); w.send("1") }()
-			<-tool.reached
-			steers(t, w, said)
-			close(tool.open)
+			go func() { defer close(ended); w.Send("1") }()
+			<-tool.Reached
+			rig.Steers(t, w, said)
+			close(tool.Open)
 			<-ended
 			return w, m, d
 		},
-		"Steer of a turn that is about to end": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
-			var w *world
+		"Steer of a turn that is about to end": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			var w *rig.World
 			first := func(yield func(message.Chunk, error) bool) {
-				steers(t, w, said)
-				says("that was all")(yield)
+				rig.Steers(t, w, said)
+				rig.Says("that was all")(yield)
 			}
-			d, m := &doorkeeper{}, plays(first, says("that too"))
+			d, m := &doorkeeper{}, rig.Plays(first, rig.Says("that too"))
 			w, _ = bootOver(t, nil, m, d)
-			w.send("1")
+			w.Send("1")
 			return w, m, d
 		},
-		"Steer of a turn that is stopped": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
-			var w *world
+		"Steer of a turn that is stopped": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			var w *rig.World
 			first := func(func(message.Chunk, error) bool) {
-				steers(t, w, said)
-				dialog.Stop(w.conv)
+				rig.Steers(t, w, said)
+				dialog.Stop(w.Conv)
 			}
-			d, m := &doorkeeper{}, plays(first, says("done"))
+			d, m := &doorkeeper{}, rig.Plays(first, rig.Says("done"))
 			w, _ = bootOver(t, nil, m, d)
-			_, _ = w.try(t.Context(), "1")
-			w.send("2")
+			_, _ = w.Try(t.Context(), "1")
+			w.Send("2")
 			return w, m, d
 		},
-		"Steer, resumed": func(t *testing.T, said string) (*world, *model, *doorkeeper) { return steeredAndKilled(t, said, true) },
-		"Steer, settled": func(t *testing.T, said string) (*world, *model, *doorkeeper) { return steeredAndKilled(t, said, false) },
-		"Resume": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
-			d, m := &doorkeeper{}, plays(says("done"))
+		"Steer, resumed": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			return steeredAndKilled(t, said, true)
+		},
+		"Steer, settled": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			return steeredAndKilled(t, said, false)
+		},
+		"Resume": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			d, m := &doorkeeper{}, rig.Plays(rig.Says("done"))
 			w, _ := bootOver(t, acknowledged(t, said), m, d)
-			_, _ = dialog.Resume(t.Context(), w.conv, nil)
+			_, _ = dialog.Resume(t.Context(), w.Conv, nil)
 			return w, m, d
 		},
-		"a guest": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
-			d, m := &doorkeeper{}, plays(says("done"))
+		"a guest": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			d, m := &doorkeeper{}, rig.Plays(rig.Says("done"))
 			w, _ := bootOver(t, nil, m, d)
-			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "guest"})
+			_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "guest"})
 			require.NoError(t, err)
-			_, _ = dialog.Send(t.Context(), w.conv, message.TextInput(said), &runtime.TurnOptions{Guest: "guest"})
+			_, _ = dialog.Send(t.Context(), w.Conv, message.TextInput(said), &runtime.TurnOptions{Guest: "guest"})
 			return w, m, d
 		},
-		"Host.RunAgent": func(t *testing.T, said string) (*world, *model, *doorkeeper) {
-			run := tool{message.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+		"Host.RunAgent": func(t *testing.T, said string) (*rig.World, *rig.Model, *doorkeeper) {
+			run := rig.Tool{Tool: message.Tool{Name: "run", Waits: true}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 				_, _ = env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "other", Input: message.TextInput(said), Call: env.Call})
 				return message.TextResult("ran")
 			}}
-			d, m := &doorkeeper{}, plays(calls(want{"c1", "run", `{}`}), says("done"), says("done"))
-			w, _ := bootOver(t, nil, m, box(run), d)
-			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "other"})
+			d, m := &doorkeeper{}, rig.Plays(rig.Calls(rig.Call("c1", "run", `{}`)), rig.Says("done"), rig.Says("done"))
+			w, _ := bootOver(t, nil, m, rig.Box(run), d)
+			_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "other"})
 			require.NoError(t, err)
-			w.send("1")
+			w.Send("1")
 			return w, m, d
 		},
 	}
@@ -297,12 +302,12 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 				w, m, d := door(t, said)
 				assert.Contains(t, d.judged, judged, "the place has the same input as the call")
 				var asked []string
-				for _, req := range m.requests {
+				for _, req := range m.Requests {
 					for _, m := range req.Messages.All() {
-						asked = append(asked, line(m))
+						asked = append(asked, rig.Line(m))
 					}
 				}
-				all := strings.Join(append(asked, w.history()...), "\n")
+				all := strings.Join(append(asked, w.History()...), "\n")
 				assert.NotContains(t, all, said)
 				if said == "a draft" {
 					assert.Contains(t, all, "user a final")
@@ -314,44 +319,44 @@ func TestSpecEveryDoorHasTheGates(t *testing.T) {
 
 // steeredAndKilled is a process that takes up what was said to a turn whose process was
 // killed then.
-func steeredAndKilled(t *testing.T, said string, resume bool) (*world, *model, *doorkeeper) {
+func steeredAndKilled(t *testing.T, said string, resume bool) (*rig.World, *rig.Model, *doorkeeper) {
 	t.Helper()
-	g := newGate("wait")
-	w, s := bootOver(t, nil, plays(calls(want{"c1", "wait", `{}`})), box(g.tool), &doorkeeper{})
+	g := rig.NewGate("wait")
+	w, s := bootOver(t, nil, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`))), rig.Box(g.Tool), &doorkeeper{})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	go func() { defer close(ended); _, _ = w.try(ctx, "1") }()
-	<-g.reached
-	steers(t, w, said)
+	go func() { defer close(ended); _, _ = w.Try(ctx, "1") }()
+	<-g.Reached
+	rig.Steers(t, w, said)
 	s.dead.Store(true)
 	cancel()
 	<-ended
-	d, m := &doorkeeper{}, plays(says("done"), says("done"))
-	w, _ = bootOver(t, s, m, box(g.tool), d)
+	d, m := &doorkeeper{}, rig.Plays(rig.Says("done"), rig.Says("done"))
+	w, _ = bootOver(t, s, m, rig.Box(g.Tool), d)
 	if resume {
-		_, _ = dialog.Resume(t.Context(), w.conv, nil)
+		_, _ = dialog.Resume(t.Context(), w.Conv, nil)
 	} else {
-		w.send("2")
+		w.Send("2")
 	}
 	return w, m, d
 }
 
 func TestSpecARefusedSteerIsReportedAndTheTurnContinues(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	m := plays(calls(want{"c1", "wait", `{}`}), says("done"))
+	tool := rig.NewGate("wait")
+	m := rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done"))
 	d := &doorkeeper{}
-	w, _ := bootOver(t, nil, m, box(tool.tool), d)
+	w, _ := bootOver(t, nil, m, rig.Box(tool.Tool), d)
 	ended := make(chan hook.TurnOutcome, 1)
-	go func() { out, _ := w.try(t.Context(), "1"); ended <- out }()
-	<-tool.reached
-	steers(t, w, "a secret", "hello", "/time")
-	close(tool.open)
+	go func() { out, _ := w.Try(t.Context(), "1"); ended <- out }()
+	<-tool.Reached
+	rig.Steers(t, w, "a secret", "hello", "/time")
+	close(tool.Open)
 	out := <-ended
 	assert.Equal(t, hook.StopCompleted, out.Stop)
-	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user hello", "assistant done"}, w.history())
+	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user hello", "assistant done"}, w.History())
 	var told []string
-	for _, ev := range w.events {
+	for _, ev := range w.Events {
 		if ev.Kind == event.Steered || ev.Kind == event.SteerRefused {
 			told = append(told, string(ev.Kind)+": "+ev.Text)
 		}
@@ -364,34 +369,34 @@ func TestSpecARefusedSteerIsReportedAndTheTurnContinues(t *testing.T) {
 
 func TestSpecAPreprocessThatFailsRefusesWhatIsSteered(t *testing.T) {
 	t.Parallel()
-	var w *world
+	var w *rig.World
 	d := &doorkeeper{}
 	first := func(yield func(message.Chunk, error) bool) {
 		d.fails = errors.New("with a password in it")
-		steers(t, w, "hello")
-		says("all")(yield)
+		rig.Steers(t, w, "hello")
+		rig.Says("all")(yield)
 	}
-	w, _ = bootOver(t, nil, plays(first), d)
-	out := w.send("1")
+	w, _ = bootOver(t, nil, rig.Plays(first), d)
+	out := w.Send("1")
 	assert.Equal(t, hook.StopCompleted, out.Stop)
-	assert.Equal(t, []string{"user 1", "assistant all"}, w.history())
-	refused := w.eventsOf(event.SteerRefused)
+	assert.Equal(t, []string{"user 1", "assistant all"}, w.History())
+	refused := w.EventsOf(event.SteerRefused)
 	require.Len(t, refused, 1)
 	assert.NotContains(t, refused[0].Text, "password", "what failed may quote secrets")
-	require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too late")), runtime.ErrIdle)
+	require.ErrorIs(t, dialog.Steer(t.Context(), w.Conv, message.TextInput("too late")), runtime.ErrIdle)
 }
 
 func TestSpecAGateThatSteersIsNotAskedForEver(t *testing.T) {
 	t.Parallel()
-	var w *world
+	var w *rig.World
 	asked := 0
-	w, _ = bootOver(t, nil, plays(says("done")), point.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in message.Input) (hook.TurnDecision, error) {
+	w, _ = bootOver(t, nil, rig.Plays(rig.Says("done")), point.BeforeTurnFunc(func(_ context.Context, _ *hook.Turn, in message.Input) (hook.TurnDecision, error) {
 		if asked++; in.Text() == "1" {
-			return hook.TurnDecision{}, dialog.Steer(t.Context(), w.conv, message.TextInput("more"))
+			return hook.TurnDecision{}, dialog.Steer(t.Context(), w.Conv, message.TextInput("more"))
 		}
-		return hook.RejectTurn("no"), dialog.Steer(t.Context(), w.conv, message.TextInput("more"))
+		return hook.RejectTurn("no"), dialog.Steer(t.Context(), w.Conv, message.TextInput("more"))
 	}))
-	assert.Equal(t, hook.StopCompleted, w.send("1").Stop)
+	assert.Equal(t, hook.StopCompleted, w.Send("1").Stop)
 	assert.Less(t, asked, 100)
-	assert.Equal(t, []string{"user 1", "assistant done"}, w.history())
+	assert.Equal(t, []string{"user 1", "assistant done"}, w.History())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -36,21 +37,21 @@ func TestSpecARepairedCallRuns(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string
-		call    want
+		call    rig.ToolCall
 		answers []hook.RepairDecision
 		history []string
 	}{
-		{"its arguments", want{"c1", "echo", `{"x":"1"}`}, []hook.RepairDecision{hook.RepairArgs(` {"s": "y"}`)},
+		{"its arguments", rig.Call("c1", "echo", `{"x":"1"}`), []hook.RepairDecision{hook.RepairArgs(` {"s": "y"}`)},
 			[]string{`assistant [c1 echo {"s":"y"}]`, "tool c1 echo: echo:y"}},
-		{"arguments that are no JSON", want{"c1", "echo", `{"s":"y`}, []hook.RepairDecision{hook.RepairArgs(`{"s":"y"}`)},
+		{"arguments that are no JSON", rig.Call("c1", "echo", `{"s":"y`), []hook.RepairDecision{hook.RepairArgs(`{"s":"y"}`)},
 			[]string{`assistant [c1 echo {"s":"y"}]`, "tool c1 echo: echo:y"}},
-		{"its name", want{"c1", "ecko", `{"s":"y"}`}, []hook.RepairDecision{hook.RenameTool("echo")},
+		{"its name", rig.Call("c1", "ecko", `{"s":"y"}`), []hook.RepairDecision{hook.RenameTool("echo")},
 			[]string{`assistant [c1 echo {"s":"y"}]`, "tool c1 echo: echo:y"}},
-		{"a name that no provider takes back", want{"c1", "no such tool!", `{}`}, []hook.RepairDecision{hook.RenameTool("echo")},
+		{"a name that no provider takes back", rig.Call("c1", "no such tool!", `{}`), []hook.RepairDecision{hook.RenameTool("echo")},
 			[]string{`assistant [c1 echo {}]`, "tool c1 echo: echo:"}},
-		{"name, then arguments", want{"c1", "ecko", `{"x":"1"}`}, []hook.RepairDecision{hook.RenameTool("echo"), hook.RepairArgs(`{}`)},
+		{"name, then arguments", rig.Call("c1", "ecko", `{"x":"1"}`), []hook.RepairDecision{hook.RenameTool("echo"), hook.RepairArgs(`{}`)},
 			[]string{`assistant [c1 echo {}]`, "tool c1 echo: echo:"}},
-		{"arguments, then name", want{"c1", "ecko", `{"x":"1"}`}, []hook.RepairDecision{hook.RepairArgs(`{}`), hook.RenameTool("echo")},
+		{"arguments, then name", rig.Call("c1", "ecko", `{"x":"1"}`), []hook.RepairDecision{hook.RepairArgs(`{}`), hook.RenameTool("echo")},
 			[]string{`assistant [c1 echo {}]`, "tool c1 echo: echo:"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -59,18 +60,18 @@ func TestSpecARepairedCallRuns(t *testing.T) {
 			before := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 				original = append(original, c.OriginalName()+" "+string(c.Original()))
 				assert.Equal(t, "echo", c.Tool().Name)
-				assert.Equal(t, boxSchema, string(c.Tool().Input), "the descriptor is that of the tool that runs")
+				assert.Equal(t, rig.BoxSchema, string(c.Tool().Input), "the descriptor is that of the tool that runs")
 				return hook.ToolDecision{}, nil
 			})
-			w := start(t, plays(calls(tc.call), says("done")), onInvalids(tc.answers...), before, box(named("echo")))
-			assert.Equal(t, "done", w.send("1").Text())
-			assert.Equal(t, tc.history, w.history()[1:3])
-			assert.Equal(t, []string{tc.call.tool + " " + tc.call.args}, original, "the audit has what the model wrote")
-			assert.Equal(t, "echo", w.eventsOf(event.CallsBegin)[0].Detail().Tools.At(0))
-			require.Len(t, w.eventsOf(event.Diagnostic), 1)
-			assert.Contains(t, w.eventsOf(event.Diagnostic)[0].Text, "call c1: H0 has repaired it")
-			assert.Equal(t, event.CodeCallRepaired, w.eventsOf(event.Diagnostic)[0].Detail().Code)
-			assertBrackets(t, w)
+			w := rig.Start(t, rig.Plays(rig.Calls(tc.call), rig.Says("done")), onInvalids(tc.answers...), before, rig.Box(rig.Named("echo")))
+			assert.Equal(t, "done", w.Send("1").Text())
+			assert.Equal(t, tc.history, w.History()[1:3])
+			assert.Equal(t, []string{tc.call.Tool + " " + tc.call.Args}, original, "the audit has what the model wrote")
+			assert.Equal(t, "echo", w.EventsOf(event.CallsBegin)[0].Detail().Tools.At(0))
+			require.Len(t, w.EventsOf(event.Diagnostic), 1)
+			assert.Contains(t, w.EventsOf(event.Diagnostic)[0].Text, "call c1: H0 has repaired it")
+			assert.Equal(t, event.CodeCallRepaired, w.EventsOf(event.Diagnostic)[0].Detail().Code)
+			rig.AssertBrackets(t, w)
 		})
 	}
 }
@@ -78,11 +79,11 @@ func TestSpecARepairedCallRuns(t *testing.T) {
 func TestSpecTheViewOfAnInvalidCall(t *testing.T) {
 	t.Parallel()
 	h := onInvalids(hook.RepairArgs(`{"y":"2"}`))
-	b := box(named("echo"), named("hidden"))
-	b.scope.Tools = []string{"echo"}
-	m := plays(calls(want{"c1", "ecko", `{}`}, want{"c2", "hidden", `{}`}, want{"c3", "echo", `{"x":"1"}`}, want{"c4", "echo", `{}`}), says("done"))
-	w := start(t, m, h, b)
-	w.send("1")
+	b := rig.Box(rig.Named("echo"), rig.Named("hidden"))
+	b.Scope.Tools = []string{"echo"}
+	m := rig.Plays(rig.Calls(rig.Call("c1", "ecko", `{}`), rig.Call("c2", "hidden", `{}`), rig.Call("c3", "echo", `{"x":"1"}`), rig.Call("c4", "echo", `{}`)), rig.Says("done"))
+	w := rig.Start(t, m, h, b)
+	w.Send("1")
 	require.Len(t, h.seen, 6, "each call twice, and none that can be bound")
 	for i, tc := range []struct {
 		id, tool, schema string
@@ -90,8 +91,8 @@ func TestSpecTheViewOfAnInvalidCall(t *testing.T) {
 		reason           string
 	}{
 		{"c1", "ecko", "", message.FailNotRegistered, `did you mean "echo"?`},
-		{"c2", "hidden", boxSchema, message.FailNotAvailable, `tool "hidden" is not available`},
-		{"c3", "echo", boxSchema, message.FailArguments, "x: is unknown"},
+		{"c2", "hidden", rig.BoxSchema, message.FailNotAvailable, `tool "hidden" is not available`},
+		{"c3", "echo", rig.BoxSchema, message.FailArguments, "x: is unknown"},
 	} {
 		for n, seen := range h.seen[2*i : 2*i+2] {
 			assert.Equal(t, tc.id, seen.Call.ID())
@@ -106,7 +107,7 @@ func TestSpecTheViewOfAnInvalidCall(t *testing.T) {
 		assert.Contains(t, h.seen[2*i].Reason, tc.reason)
 	}
 	assert.Contains(t, h.seen[5].Reason, "y: is unknown", "the second time, what is wrong now")
-	lines := w.history()
+	lines := w.History()
 	assert.Equal(t, `assistant [c1 ecko {}] [c2 hidden {}] [c3 echo {"x":"1"}] [c4 echo {}]`, lines[1], "where no repair helped, all is as the model made it")
 	assert.Contains(t, lines[4], "x: is unknown", "with the error of that")
 	assert.Equal(t, "tool c4 echo: echo:", lines[5])
@@ -114,12 +115,12 @@ func TestSpecTheViewOfAnInvalidCall(t *testing.T) {
 
 func TestSpecARepairWidensNoScope(t *testing.T) {
 	t.Parallel()
-	b := box(named("echo"), does("secret", never(t)))
-	b.scope.Tools = []string{"echo"}
-	w := start(t, plays(calls(want{"c1", "ecko", `{}`}), says("done")), onInvalids(hook.RenameTool("secret"), hook.RenameTool("nobody")), b)
-	w.send("1")
-	assert.Contains(t, w.history()[2], "tool c1 ecko not_registered")
-	assert.Zero(t, b.dispatched["secret"], "no owner was asked")
+	b := rig.Box(rig.Named("echo"), rig.Does("secret", rig.Never(t)))
+	b.Scope.Tools = []string{"echo"}
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "ecko", `{}`)), rig.Says("done")), onInvalids(hook.RenameTool("secret"), hook.RenameTool("nobody")), b)
+	w.Send("1")
+	assert.Contains(t, w.History()[2], "tool c1 ecko not_registered")
+	assert.Zero(t, b.Dispatched["secret"], "no owner was asked")
 }
 
 func TestSpecARepairedCallPassesItsGates(t *testing.T) {
@@ -133,10 +134,10 @@ func TestSpecARepairedCallPassesItsGates(t *testing.T) {
 		log = append(log, "before "+c.Name())
 		return hook.DenyTool("no"), nil
 	})
-	w := start(t, plays(calls(want{"c1", "ecko", `{}`}), says("done")), onInvalids(hook.RenameTool("echo")), rewrite, deny, box(does("echo", never(t))))
-	w.send("1")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "ecko", `{}`)), rig.Says("done")), onInvalids(hook.RenameTool("echo")), rewrite, deny, rig.Box(rig.Does("echo", rig.Never(t))))
+	w.Send("1")
 	assert.Equal(t, []string{"rewrite {}", "before echo"}, log)
-	assert.Equal(t, "tool c1 echo denied: no", w.history()[2])
+	assert.Equal(t, "tool c1 echo denied: no", w.History()[2])
 }
 
 func TestSpecCallsAreRepairedInOrderBeforeAnythingIsDecided(t *testing.T) {
@@ -150,11 +151,11 @@ func TestSpecCallsAreRepairedInOrderBeforeAnythingIsDecided(t *testing.T) {
 		log = append(log, "before "+c.ID())
 		return hook.ToolDecision{}, nil
 	})
-	b := box(named("echo"))
-	w := start(t, plays(calls(want{"c1", "echo", `{}`}, want{"c2", "x", `{}`}, want{"c3", "y", `{}`}), says("done")), repair, before, b)
-	w.send("1")
+	b := rig.Box(rig.Named("echo"))
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "echo", `{}`), rig.Call("c2", "x", `{}`), rig.Call("c3", "y", `{}`)), rig.Says("done")), repair, before, b)
+	w.Send("1")
 	assert.Equal(t, []string{"repair c2", "repair c3", "before c1", "before c2", "before c3"}, log)
-	assert.Equal(t, 3, b.dispatched["echo"], "each is bound once")
+	assert.Equal(t, 3, b.Dispatched["echo"], "each is bound once")
 }
 
 func TestSpecARetryOfAnInvalidCallDropsTheWholeReply(t *testing.T) {
@@ -164,44 +165,44 @@ func TestSpecARetryOfAnInvalidCallDropsTheWholeReply(t *testing.T) {
 		after++
 		return hook.OutcomeDecision{}, nil
 	})
-	bad := chunks(text("let me see"), message.Chunk{Kind: message.ChunkCallStart, CallID: "c1", Tool: "echo"}, message.Chunk{Kind: message.ChunkCallArgs, Text: "{}"}, message.Chunk{Kind: message.ChunkCallEnd},
-		message.Chunk{Kind: message.ChunkCallStart, Index: 1, CallID: "c2", Tool: "ecko"}, message.Chunk{Kind: message.ChunkCallEnd, Index: 1}, finish(message.FinishTools))
-	m := plays(bad, calls(want{"c1", "echo", `{}`}), says("done"))
-	w := start(t, m, onInvalids(hook.RetryInvalid("there is no ecko")), judge, box(named("echo")))
-	out := w.send("1")
-	assert.Equal(t, []string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:", "assistant done"}, w.history(), "the id is free again")
+	bad := rig.Chunks(rig.Text("let me see"), message.Chunk{Kind: message.ChunkCallStart, CallID: "c1", Tool: "echo"}, message.Chunk{Kind: message.ChunkCallArgs, Text: "{}"}, message.Chunk{Kind: message.ChunkCallEnd},
+		message.Chunk{Kind: message.ChunkCallStart, Index: 1, CallID: "c2", Tool: "ecko"}, message.Chunk{Kind: message.ChunkCallEnd, Index: 1}, rig.Finish(message.FinishTools))
+	m := rig.Plays(bad, rig.Calls(rig.Call("c1", "echo", `{}`)), rig.Says("done"))
+	w := rig.Start(t, m, onInvalids(hook.RetryInvalid("there is no ecko")), judge, rig.Box(rig.Named("echo")))
+	out := w.Send("1")
+	assert.Equal(t, []string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:", "assistant done"}, w.History(), "the id is free again")
 	assert.Equal(t, 1, after)
 	assert.Equal(t, 1, out.Calls)
 	assert.Equal(t, 2, out.Steps)
 	assert.Equal(t, message.Usage{Input: 30, Output: 15}, out.Usage, "what was dropped has its price")
-	require.Len(t, w.eventsOf(event.TurnRetried), 1)
-	require.Len(t, w.eventsOf(event.CallsBegin), 1)
-	last := m.requests[1].Messages.At(m.requests[1].Messages.Len() - 1)
+	require.Len(t, w.EventsOf(event.TurnRetried), 1)
+	require.Len(t, w.EventsOf(event.CallsBegin), 1)
+	last := m.Requests[1].Messages.At(m.Requests[1].Messages.Len() - 1)
 	assert.Equal(t, "there is no ecko", last.Text())
 	assert.Equal(t, "feedback", last.Label)
-	assertBrackets(t, w)
+	rig.AssertBrackets(t, w)
 }
 
 func TestSpecRetriesOfInvalidCallsAreCapped(t *testing.T) {
 	t.Parallel()
-	bad := func() message.ModelStream { return calls(want{"c1", "ecko", `{}`}) }
-	w := start(t, plays(bad(), bad(), bad(), bad(), says("never")), onInvalids(hook.RetryInvalid("no")), box(named("echo")))
-	out, err := w.try(t.Context(), "1")
+	bad := func() message.ModelStream { return rig.Calls(rig.Call("c1", "ecko", `{}`)) }
+	w := rig.Start(t, rig.Plays(bad(), bad(), bad(), bad(), rig.Says("never")), onInvalids(hook.RetryInvalid("no")), rig.Box(rig.Named("echo")))
+	out, err := w.Try(t.Context(), "1")
 	require.ErrorIs(t, err, runtime.ErrRetries)
-	assert.Equal(t, []hook.StopReason{hook.StopRetryLimit, hook.StopError}, reasons(out))
-	assert.Len(t, w.model.requests, 4)
-	assert.Equal(t, []string{"user 1"}, w.history())
+	assert.Equal(t, []hook.StopReason{hook.StopRetryLimit, hook.StopError}, rig.Reasons(out))
+	assert.Len(t, w.Model.Requests, 4)
+	assert.Equal(t, []string{"user 1"}, w.History())
 }
 
 func TestSpecACallThatWasCutIsNotRepaired(t *testing.T) {
 	t.Parallel()
 	h := onInvalids(hook.RepairArgs(`{"s":"made up"}`))
-	w := start(t, plays(finishes(message.FinishLength, want{"c1", "x", `{}`}, want{"c2", "echo", `{"s":"lon`}), says("done")), h, box(does("echo", never(t))))
-	w.send("1")
+	w := rig.Start(t, rig.Plays(rig.Finishes(message.FinishLength, rig.Call("c1", "x", `{}`), rig.Call("c2", "echo", `{"s":"lon`)), rig.Says("done")), h, rig.Box(rig.Does("echo", rig.Never(t))))
+	w.Send("1")
 	for _, c := range h.seen {
 		assert.Equal(t, "c1", c.Call.ID())
 	}
-	assert.Contains(t, w.history()[3], "cut off at its token limit")
+	assert.Contains(t, w.History()[3], "cut off at its token limit")
 }
 
 func TestSpecTheModelSeesUnparsableArgumentsUnlessAHookRepairsThem(t *testing.T) {
@@ -211,20 +212,20 @@ func TestSpecTheModelSeesUnparsableArgumentsUnlessAHookRepairsThem(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, plays(calls(want{"c1", "other", `{}`}, want{"c2", "echo", `{"s":`}), says("done")), onInvalids(answer), box(does("echo", never(t)), named("other")))
-			assert.Equal(t, "done", w.send("1").Text())
-			assert.Contains(t, w.history()[3], "tool c2 echo invalid_arguments")
-			assertBrackets(t, w)
+			w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "other", `{}`), rig.Call("c2", "echo", `{"s":`)), rig.Says("done")), onInvalids(answer), rig.Box(rig.Does("echo", rig.Never(t)), rig.Named("other")))
+			assert.Equal(t, "done", w.Send("1").Text())
+			assert.Contains(t, w.History()[3], "tool c2 echo invalid_arguments")
+			rig.AssertBrackets(t, w)
 		})
 	}
 }
 
 func TestSpecARepairThatIsNoJSONChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(calls(want{"c1", "echo", `{"x":"1"}`}), says("done")), onInvalids(hook.RepairArgs("nonsense")), box(does("echo", never(t))))
-	assert.Equal(t, "done", w.send("1").Text(), "what the model wrote was JSON, so it gets another chance")
-	assert.Equal(t, `assistant [c1 echo {"x":"1"}]`, w.history()[1])
-	assert.Contains(t, w.history()[2], "x: is unknown")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "echo", `{"x":"1"}`)), rig.Says("done")), onInvalids(hook.RepairArgs("nonsense")), rig.Box(rig.Does("echo", rig.Never(t))))
+	assert.Equal(t, "done", w.Send("1").Text(), "what the model wrote was JSON, so it gets another chance")
+	assert.Equal(t, `assistant [c1 echo {"x":"1"}]`, w.History()[1])
+	assert.Contains(t, w.History()[2], "x: is unknown")
 }
 
 func TestSpecAHookThatFailsAtAnInvalidCallHasNoOpinion(t *testing.T) {
@@ -237,10 +238,10 @@ func TestSpecAHookThatFailsAtAnInvalidCallHasNoOpinion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, plays(calls(want{"c1", "ecko", `{}`}), says("done")), h, box(named("echo")))
-			w.send("1")
-			assert.Contains(t, w.history()[2], "tool c1 ecko not_registered")
-			assert.Len(t, w.eventsOf(event.HookFailed), 1)
+			w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "ecko", `{}`)), rig.Says("done")), h, rig.Box(rig.Named("echo")))
+			w.Send("1")
+			assert.Contains(t, w.History()[2], "tool c1 ecko not_registered")
+			assert.Len(t, w.EventsOf(event.HookFailed), 1)
 		})
 	}
 }
@@ -251,8 +252,8 @@ func TestSpecWhatAHookRewritesIsNotRepaired(t *testing.T) {
 	rewrite := point.RewriteArgsFunc(func(context.Context, *hook.ToolCall, message.JSON) (message.JSON, error) {
 		return `{"nonsense":1}`, nil
 	})
-	w := start(t, plays(calls(want{"c1", "echo", `{}`}), says("done")), h, rewrite, box(does("echo", never(t))))
-	w.send("1")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "echo", `{}`)), rig.Says("done")), h, rewrite, rig.Box(rig.Does("echo", rig.Never(t))))
+	w.Send("1")
 	assert.Empty(t, h.seen)
-	assert.Contains(t, w.history()[2], "tool c1 echo invalid_arguments")
+	assert.Contains(t, w.History()[2], "tool c1 echo invalid_arguments")
 }

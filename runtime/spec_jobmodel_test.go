@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/spending"
 )
@@ -36,7 +37,7 @@ func TestSpecAJobAsksTheModelOfItsAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reply message.ModelReply
 		var host hook.Host
-		o := &runtime.Options{Price: perToken, Jobs: handles("sum", func(ctx context.Context, j runtime.JobRun) (err error) {
+		o := &runtime.Options{Price: rig.PerToken, Jobs: handles("sum", func(ctx context.Context, j runtime.JobRun) (err error) {
 			host = j.Host
 			reply, err = j.Host.CallModel(ctx, sumUp)
 			_, asked := j.Host.Ask(ctx, hook.Inquiry{})
@@ -48,22 +49,22 @@ func TestSpecAJobAsksTheModelOfItsAgent(t *testing.T) {
 			points++
 			return hook.ModelDecision{}, nil
 		})
-		m := plays(says("hi"), says("A sum"))
-		w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main", MaxTokens: 70}}, o, queuesAfterTurn(t), counts)
-		out := w.send("1")
+		m := rig.Plays(rig.Says("hi"), rig.Says("A sum"))
+		w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main", MaxTokens: 70}}, o, queuesAfterTurn(t), counts)
+		out := w.Send("1")
 		synctest.Wait()
-		assert.Equal(t, []string{"succeeded 1"}, jobsOf(t, w.store))
+		assert.Equal(t, []string{"succeeded 1"}, jobsOf(t, w.Store))
 		assert.Equal(t, "A sum", reply.Text())
 		want := sumUp
 		want.Tools, want.Model = nil, message.Model{Name: "main", MaxTokens: 70}
-		require.Len(t, m.requests, 2)
-		assert.Equal(t, want, m.requests[1])
+		require.Len(t, m.Requests, 2)
+		assert.Equal(t, want, m.Requests[1])
 		assert.Equal(t, 1, points, "the request of the turn")
 		assert.Equal(t, message.Usage{Input: 10, Output: 5}, out.Usage, "the turn has ended, and pays nothing for it")
-		assert.Equal(t, []string{"user 1", "assistant hi"}, w.history())
+		assert.Equal(t, []string{"user 1", "assistant hi"}, w.History())
 		_, err := host.CallModel(t.Context(), sumUp)
 		assert.ErrorIs(t, err, hook.ErrNoTurn, "the attempt has ended")
-		assert.Len(t, m.requests, 2)
+		assert.Len(t, m.Requests, 2)
 	})
 }
 
@@ -94,8 +95,8 @@ func TestSpecAJobSpendsWithinTheLimitsOfItsAgent(t *testing.T) {
 				answer := point.BeforeModelFunc(func(context.Context, *hook.Step, message.ModelRequest) (hook.ModelDecision, error) {
 					return hook.RespondModel(message.ModelReply{Content: message.ListOf(message.TextBlock("canned")), Finish: message.FinishStop}), nil
 				})
-				w := startWith(t, plays(says("1"), says("2")), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main", MaxTokens: 70}, Limits: hook.Limits{Tokens: c.tokens}}, o, queuesAfterTurn(t), answer)
-				w.send("1")
+				w := rig.StartWith(t, rig.Plays(rig.Says("1"), rig.Says("2")), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main", MaxTokens: 70}, Limits: hook.Limits{Tokens: c.tokens}}, o, queuesAfterTurn(t), answer)
+				w.Send("1")
 				synctest.Wait()
 				require.Len(t, got, len(c.want))
 				for i, want := range c.want {
@@ -116,12 +117,12 @@ func TestSpecAJobOutsideAConversationAsksNoModel(t *testing.T) {
 		})}
 		var host hook.Host
 		opens := point.OnOpenFunc(func(_ context.Context, h hook.Host) error { host = h; return nil })
-		m := plays(says("never"))
-		w := startWith(t, m, hook.AgentConfig{Name: "a"}, o, opens)
+		m := rig.Plays(rig.Says("never"))
+		w := rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, o, opens)
 		require.NoError(t, host.Enqueue(t.Context(), hook.Job{Kind: "sum", Key: "1"}))
 		synctest.Wait()
 		assert.ErrorIs(t, failed, hook.ErrNoTurn)
-		assert.Empty(t, m.requests)
-		assert.Empty(t, w.eventsOf(event.Usage))
+		assert.Empty(t, m.Requests)
+		assert.Empty(t, w.EventsOf(event.Usage))
 	})
 }

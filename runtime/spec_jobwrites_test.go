@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/redact"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/internal/durable"
 	"github.com/grapnel-go/grapnel/runtime/store"
@@ -44,7 +45,7 @@ func (s *cutStore) write(make func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead {
-		return errDead
+		return rig.ErrDead
 	}
 	if s.left--; s.left != 0 {
 		return make()
@@ -53,7 +54,7 @@ func (s *cutStore) write(make func() error) error {
 	if s.after {
 		_ = make()
 	}
-	return errDead
+	return rig.ErrDead
 }
 
 // split returns the jobs that are queued in a step of their own, and those that are not.
@@ -100,15 +101,15 @@ func (s *cutStore) Enqueue(ctx context.Context, j store.Job) (queued bool, err e
 // queuers are hooks that queue a job when a turn ends, and when a tool runs; another tool runs a child.
 func queuers(t *testing.T) hook.Hook {
 	t.Helper()
-	later, ask := named("later"), named("ask")
-	later.run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+	later, ask := rig.Named("later"), rig.Named("ask")
+	later.Run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		if err := env.Call.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: "tool"}); err != nil {
 			return message.FailedResult(message.FailOperation, err.Error())
 		}
 		return message.TextResult("queued")
 	}
 	ask.Waits = true
-	ask.run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+	ask.Run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("go"), Call: env.Call})
 		if err != nil {
 			return message.FailedResult(message.FailOperation, err.Error())
@@ -121,15 +122,15 @@ func queuers(t *testing.T) hook.Hook {
 	c, err := composite.New(&struct {
 		Box, Ends hook.Hook
 		Trail     *trail `hook:"AfterTurn: background"`
-	}{box(later, ask), ends, new(trail)})
+	}{rig.Box(later, ask), ends, new(trail)})
 	require.NoError(t, err)
 	return c
 }
 
-func queues(t *testing.T, s store.Store, m *model) *world {
+func queues(t *testing.T, s store.Store, m *rig.Model) *rig.World {
 	t.Helper()
-	w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s, Gone: func(string) bool { return true }}, queuers(t))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Tools: []string{}})
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s, Gone: func(string) bool { return true }}, queuers(t))
+	_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b", Tools: []string{}})
 	require.NoError(t, err)
 	return w
 }
@@ -190,8 +191,8 @@ func crashes(t *testing.T, apart, after, settle bool) (lost []string) {
 	t.Helper()
 	for n := 1; ; n++ {
 		s := &cutStore{Store: mem.New(&mem.Options{Journal: true}), apart: apart, after: after, left: n}
-		w := queues(t, s, plays(calls(want{"c1", "later", `{}`}), calls(want{"c2", "ask", `{}`}), says("child"), says("done")))
-		_, _ = w.try(t.Context(), "go")
+		w := queues(t, s, rig.Plays(rig.Calls(rig.Call("c1", "later", `{}`)), rig.Calls(rig.Call("c2", "ask", `{}`)), rig.Says("child"), rig.Says("done")))
+		_, _ = w.Try(t.Context(), "go")
 		if !s.dead {
 			assert.Empty(t, unmatched(t, s.Store))
 			require.Greater(t, n, 8, "the turn has that many writes at least")
@@ -200,18 +201,18 @@ func crashes(t *testing.T, apart, after, settle bool) (lost []string) {
 		for _, what := range unmatched(t, s.Store) {
 			lost = append(lost, fmt.Sprintf("write %d: %s", n, what))
 		}
-		m := plays(says("1"), says("2"), says("3"), says("4"))
+		m := rig.Plays(rig.Says("1"), rig.Says("2"), rig.Says("3"), rig.Says("4"))
 		next := queues(t, s.Store, m)
 		if settle {
-			next.send("2")
-		} else if was, err := next.conv.Interrupted(t.Context()); err == nil && was {
-			_, err = dialog.Resume(t.Context(), next.conv, nil)
+			next.Send("2")
+		} else if was, err := next.Conv.Interrupted(t.Context()); err == nil && was {
+			_, err = dialog.Resume(t.Context(), next.Conv, nil)
 			require.NoError(t, err)
 		}
 		for _, what := range unmatched(t, s.Store) {
 			lost = append(lost, fmt.Sprintf("write %d, ended by another process: %s", n, what))
 		}
-		require.NoError(t, next.rt.Close(t.Context()))
+		require.NoError(t, next.Runtime.Close(t.Context()))
 	}
 }
 
@@ -229,29 +230,29 @@ func TestSpecAJobOfAStaleOwnerIsRefusedWithItsWrite(t *testing.T) {
 	s := mem.New(&mem.Options{Journal: true})
 	reached, open := make(chan struct{}), make(chan struct{})
 	queued := make(chan error, 1)
-	late := named("late")
-	late.run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+	late := rig.Named("late")
+	late.Run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		close(reached)
 		<-open
 		queued <- env.Call.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: "late"})
 		return message.TextResult("queued")
 	}
 	o := &runtime.Options{Store: s, Gone: func(string) bool { return true }}
-	stale := startWith(t, plays(calls(want{"c1", "late", `{}`}), says("done")), hook.AgentConfig{Name: "a"}, o, box(late))
+	stale := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("c1", "late", `{}`)), rig.Says("done")), hook.AgentConfig{Name: "a"}, o, rig.Box(late))
 	ended := make(chan error, 1)
 	go func() {
-		_, err := stale.try(context.Background(), "go")
+		_, err := stale.Try(context.Background(), "go")
 		ended <- err
 	}()
 	<-reached
-	next := startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, o, box(named("late")))
-	_, err := dialog.Resume(t.Context(), next.conv, nil)
+	next := rig.StartWith(t, rig.Plays(rig.Says("done")), hook.AgentConfig{Name: "a"}, o, rig.Box(rig.Named("late")))
+	_, err := dialog.Resume(t.Context(), next.Conv, nil)
 	require.NoError(t, err)
 	close(open)
 	require.NoError(t, <-queued, "it does not know yet that it has lost the lease")
 	require.Error(t, <-ended)
 	assert.Empty(t, jobsOf(t, s))
-	stale.send("again") // under a lease of its own
+	stale.Send("again") // under a lease of its own
 	assert.Empty(t, jobsOf(t, s), "what waited is dropped")
 }
 
@@ -265,17 +266,17 @@ func TestSpecAJobOutlivesTheWritesThatFailed(t *testing.T) {
 			s := newFullStore()
 			s.cause = cause
 			ends := 0
-			w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s},
+			w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s},
 				point.AfterTurnFunc(func(ctx context.Context, turn *hook.Turn, _ hook.TurnOutcome) {
 					if ends++; ends == 1 {
 						assert.NoError(t, turn.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: turn.ID()}))
 						s.full.Store(true)
 					}
 				}))
-			w.send("1")
+			w.Send("1")
 			assert.Empty(t, jobsOf(t, s.Store))
 			s.full.Store(false)
-			w.send("2")
+			w.Send("2")
 			assert.Equal(t, 3, ends, "the first turn, its settlement, and the second one")
 			assert.Equal(t, []string{"queued 0"}, jobsOf(t, s.Store))
 		})
@@ -285,21 +286,21 @@ func TestSpecAJobOutlivesTheWritesThatFailed(t *testing.T) {
 func TestSpecAJobBehindTheLastWriteOfItsTurnIsStoredAtOnce(t *testing.T) {
 	t.Parallel()
 	s := mem.New(&mem.Options{Journal: true})
-	w := startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, observer{f: func(ctx context.Context, ev hook.Event) {
+	w := rig.StartWith(t, rig.Plays(rig.Says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, rig.Observer{Do: func(ctx context.Context, ev hook.Event) {
 		if ev.Kind == event.TurnEnd {
 			assert.NoError(t, ev.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: "1"}))
 			assert.Len(t, jobsOf(t, s), 1)
 		}
 	}})
-	w.send("go")
+	w.Send("go")
 	assert.Equal(t, []string{"queued 0"}, jobsOf(t, s))
 }
 
 func TestSpecABackgroundRunQueuesAtOnceWhileTheTurnRuns(t *testing.T) {
 	t.Parallel()
 	s := mem.New(&mem.Options{Journal: true})
-	later := named("later")
-	later.run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+	later := rig.Named("later")
+	later.Run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		stored := make(chan int, 1)
 		err := env.Call.Host().Go(ctx, "Box", func(ctx context.Context) {
 			assert.NoError(t, env.Call.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: "1"}))
@@ -308,44 +309,44 @@ func TestSpecABackgroundRunQueuesAtOnceWhileTheTurnRuns(t *testing.T) {
 		assert.NoError(t, err)
 		return message.TextResult(fmt.Sprint(<-stored))
 	}
-	w := startWith(t, plays(calls(want{"c1", "later", `{}`}), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, box(later))
-	w.send("go")
-	assert.Equal(t, []string{"1"}, w.results())
+	w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("c1", "later", `{}`)), rig.Says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s}, rig.Box(later))
+	w.Send("go")
+	assert.Equal(t, []string{"1"}, w.Results())
 }
 
 func TestSpecAJobThatTheStoreRefusesSpoilsNoWrite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var errs []error
-	later := named("later")
-	later.run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+	later := rig.Named("later")
+	later.Run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		for _, j := range []hook.Job{{Kind: "k"}, {Kind: "k", Key: "1", Payload: `{"token":"` + secretToken + `"}`}, {Kind: "k", Key: "2"}} {
 			errs = append(errs, env.Call.Host().Enqueue(ctx, j))
 		}
 		return message.TextResult("ok")
 	}
-	p := boot(t, dir, plays(calls(want{"c1", "later", `{}`}), says("done")), masks(), box(later))
-	p.send("go")
+	p := rig.Boot(t, dir, rig.Plays(rig.Calls(rig.Call("c1", "later", `{}`)), rig.Says("done")), masks(), rig.Box(later))
+	p.Send("go")
 	require.Len(t, errs, 3)
 	assert.ErrorContains(t, errs[0], "queue a job: store: a job has to have a kind and a key")
 	assert.ErrorIs(t, errs[1], redact.ErrMasked)
 	assert.NoError(t, errs[2])
-	assert.Equal(t, []string{"queued 0"}, jobsOf(t, p.dying.Store))
+	assert.Equal(t, []string{"queued 0"}, jobsOf(t, p.Dying.Store))
 }
 
 func TestSpecTheJobsThatWaitForAWriteAreBounded(t *testing.T) {
 	t.Parallel()
 	var errs []error
-	later := named("later")
-	later.run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+	later := rig.Named("later")
+	later.Run = func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		for i := range durable.MaxJobs + 1 {
 			errs = append(errs, env.Call.Host().Enqueue(ctx, hook.Job{Kind: "k", Key: fmt.Sprint(i)}))
 		}
 		return message.TextResult("ok")
 	}
-	w := start(t, plays(calls(want{"c1", "later", `{}`}), says("done")), box(later))
-	w.send("go")
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "later", `{}`)), rig.Says("done")), rig.Box(later))
+	w.Send("go")
 	assert.ErrorIs(t, errs[durable.MaxJobs], hook.ErrCrowded)
 	assert.NoError(t, errors.Join(errs[:durable.MaxJobs]...))
-	assert.Len(t, slices.DeleteFunc(jobsOf(t, w.store), func(s string) bool { return s != "queued 0" }), durable.MaxJobs)
+	assert.Len(t, slices.DeleteFunc(jobsOf(t, w.Store), func(s string) bool { return s != "queued 0" }), durable.MaxJobs)
 }

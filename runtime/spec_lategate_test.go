@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -40,16 +41,16 @@ func TestSpecALateGateEndsTheTurn(t *testing.T) {
 			t.Run(at+" "+name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					w := start(t, plays(calls(want{"c1", "echo", `{}`}), says("done")), gate, box(named("echo")))
+					w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "echo", `{}`)), rig.Says("done")), gate, rig.Box(rig.Named("echo")))
 					began := time.Now()
-					out, err := w.try(t.Context(), "1")
+					out, err := w.Try(t.Context(), "1")
 					require.ErrorIs(t, err, runtime.ErrLateGate)
 					assert.ErrorContains(t, err, "H0 at "+at+", within 30s")
 					assert.Equal(t, hook.StopError, out.Stop)
 					assert.Less(t, time.Since(began), time.Minute)
-					assert.Subset(t, []string{"cancelled before it started"}, w.results(), "no tool ran")
+					assert.Subset(t, []string{"cancelled before it started"}, w.Results(), "no tool ran")
 					time.Sleep(time.Hour) // the gate comes back
-					require.NoError(t, w.rt.Close(t.Context()))
+					require.NoError(t, w.Runtime.Close(t.Context()))
 				})
 			})
 		}
@@ -69,20 +70,20 @@ func TestSpecAGateMayWaitForPeopleAgentsAndModels(t *testing.T) {
 		})
 		slow := func(yield func(message.Chunk, error) bool) {
 			time.Sleep(time.Hour)
-			says("yes")(yield)
+			rig.Says("yes")(yield)
 		}
-		w := start(t, plays(slow, says("done")), asks, judged)
+		w := rig.Start(t, rig.Plays(slow, rig.Says("done")), asks, judged)
 		began := time.Now()
 		answered := make(chan error, 1)
 		go func() {
 			time.Sleep(time.Hour)
-			id := w.rt.Pending()[0].Conversation
-			answered <- w.rt.Answer(id, "q", "ann", hook.Response{Given: message.ListOf(hook.Given{Text: "yes"})})
+			id := w.Runtime.Pending()[0].Conversation
+			answered <- w.Runtime.Answer(id, "q", "ann", hook.Response{Given: message.ListOf(hook.Given{Text: "yes"})})
 		}()
-		assert.Equal(t, "done", w.send("1").Text())
+		assert.Equal(t, "done", w.Send("1").Text())
 		require.NoError(t, <-answered)
 		assert.GreaterOrEqual(t, time.Since(began), 2*time.Hour)
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -97,15 +98,15 @@ func TestSpecTheBoundOfGatesCanBeChanged(t *testing.T) {
 				time.Sleep(time.Minute)
 				return hook.TurnDecision{}, nil
 			})
-			w := startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Limits: runtime.Limits{Gate: tc.gate}}, gate)
-			_, err := w.try(t.Context(), "1")
+			w := rig.StartWith(t, rig.Plays(rig.Says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Limits: runtime.Limits{Gate: tc.gate}}, gate)
+			_, err := w.Try(t.Context(), "1")
 			if tc.late {
 				require.ErrorIs(t, err, runtime.ErrLateGate)
 			} else {
 				require.NoError(t, err)
 			}
 			time.Sleep(time.Hour)
-			require.NoError(t, w.rt.Close(t.Context()))
+			require.NoError(t, w.Runtime.Close(t.Context()))
 		})
 	}
 }

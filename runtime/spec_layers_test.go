@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
@@ -22,13 +23,13 @@ import (
 
 // scribe writes down what is asked of it. It owns the tool "scribe".
 type scribe struct {
-	*toolbox
+	*rig.Toolbox
 	deny bool
 	mu   sync.Mutex
 	log  []string
 }
 
-func newScribe() *scribe { return &scribe{toolbox: box(named("scribe"))} }
+func newScribe() *scribe { return &scribe{Toolbox: rig.Box(rig.Named("scribe"))} }
 
 func (s *scribe) note(what string) {
 	s.mu.Lock()
@@ -78,7 +79,7 @@ func (s *scribe) OnSessionStart(context.Context, *hook.Session) (hook.SessionDec
 // desk is a composite with a scribe and somebody else.
 func desk(t *testing.T, s *scribe, more ...composite.Field) hook.Hook {
 	t.Helper()
-	fields := append([]composite.Field{{Name: "Scribe", Hook: s}, {Name: "Box", Hook: box(named("echo"))}}, more...)
+	fields := append([]composite.Field{{Name: "Scribe", Hook: s}, {Name: "Box", Hook: rig.Box(rig.Named("echo"))}}, more...)
 	c, err := composite.Of("test.Desk", fields...)
 	require.NoError(t, err)
 	return c
@@ -92,24 +93,24 @@ func off(t *testing.T, source, member string) []plan.Layer {
 }
 
 // callsEcho is a model that calls echo in each of n turns.
-func callsEcho(n int) *model {
+func callsEcho(n int) *rig.Model {
 	var replies []message.ModelStream
 	for range n {
-		replies = append(replies, calls(want{"c", "echo", `{"s":"x"}`}), says("done"))
+		replies = append(replies, rig.Calls(rig.Call("c", "echo", `{"s":"x"}`)), rig.Says("done"))
 	}
-	return plays(replies...)
+	return rig.Plays(replies...)
 }
 
 func TestSpecAMemberThatTheProcessTurnsOffIsNowhere(t *testing.T) {
 	t.Parallel()
 	for _, record := range []bool{false, true} {
 		s := newScribe()
-		w := startWith(t, callsEcho(1), hook.AgentConfig{Name: "a"}, &runtime.Options{Layers: off(t, "user.json", "Scribe"), Events: runtime.Events{RecordHooks: record}}, desk(t, s))
-		w.send("go")
-		assert.Equal(t, []string{"echo"}, toolNames(w.model.requests[0].Tools))
-		assert.NotContains(t, w.model.requests[0].System, "scribe")
-		assert.Equal(t, []plan.Disabled{{Field: "Scribe", By: "user.json"}}, w.rt.Plan().Off)
-		require.NoError(t, w.rt.Close(t.Context()))
+		w := rig.StartWith(t, callsEcho(1), hook.AgentConfig{Name: "a"}, &runtime.Options{Layers: off(t, "user.json", "Scribe"), Events: runtime.Events{RecordHooks: record}}, desk(t, s))
+		w.Send("go")
+		assert.Equal(t, []string{"echo"}, toolNames(w.Model.Requests[0].Tools))
+		assert.NotContains(t, w.Model.Requests[0].System, "scribe")
+		assert.Equal(t, []plan.Disabled{{Field: "Scribe", By: "user.json"}}, w.Runtime.Plan().Off)
+		require.NoError(t, w.Runtime.Close(t.Context()))
 		assert.Empty(t, s.heard())
 	}
 }
@@ -117,30 +118,30 @@ func TestSpecAMemberThatTheProcessTurnsOffIsNowhere(t *testing.T) {
 func TestSpecAnAgentTurnsAMemberOff(t *testing.T) {
 	t.Parallel()
 	s := newScribe()
-	c := cast{"chief": callsEcho(1), "plain": callsEcho(1)}
-	w := stage(t, c, nil, agents("chief"), desk(t, s))
+	c := rig.Cast{"chief": callsEcho(1), "plain": callsEcho(1)}
+	w := rig.Stage(t, c, nil, rig.Agents("chief"), desk(t, s))
 	assert.Equal(t, "build event open register", s.heard())
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "plain", Model: message.Model{Name: "plain"}}.WithSection(runtime.LayerSection, `{"Scribe": false}`))
+	_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "plain", Model: message.Model{Name: "plain"}}.WithSection(runtime.LayerSection, `{"Scribe": false}`))
 	require.NoError(t, err)
 	assert.Equal(t, "event", s.heard(), "what happens to agents is told to the process")
-	conv, err := dialog.Conversation(t.Context(), w.rt, "plain", "ann")
+	conv, err := dialog.Conversation(t.Context(), w.Runtime, "plain", "ann")
 	require.NoError(t, err)
 	out, err := dialog.Send(t.Context(), conv, message.TextInput("go"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, hook.StopCompleted, out.Stop)
 	assert.Empty(t, s.heard())
-	assert.Equal(t, []string{"echo"}, toolNames(c["plain"].requests[0].Tools))
-	assert.NotContains(t, c["plain"].requests[0].System, "scribe")
+	assert.Equal(t, []string{"echo"}, toolNames(c["plain"].Requests[0].Tools))
+	assert.NotContains(t, c["plain"].Requests[0].System, "scribe")
 
-	w.send("go")
+	w.Send("go")
 	assert.Equal(t, "event session tool turn", s.heard(), "other agents have it")
-	assert.Equal(t, []string{"scribe", "echo"}, toolNames(c["chief"].requests[0].Tools))
-	require.NoError(t, w.rt.Unregister(t.Context(), "plain"))
+	assert.Equal(t, []string{"scribe", "echo"}, toolNames(c["chief"].Requests[0].Tools))
+	require.NoError(t, w.Runtime.Unregister(t.Context(), "plain"))
 	assert.Equal(t, "event", s.heard())
 
-	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"}.WithSection(runtime.LayerSection, `{"Scribble": false}`))
+	_, err = w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"}.WithSection(runtime.LayerSection, `{"Scribble": false}`))
 	require.EqualError(t, err, `register agent "b": HG056: agent "b" names Scribble, but test.Desk has no such member; did you mean Scribe?`)
-	_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"}.WithSection(runtime.LayerSection, `{"Scribe": 3}`))
+	_, err = w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"}.WithSection(runtime.LayerSection, `{"Scribe": 3}`))
 	require.ErrorContains(t, err, `agent "b": section hooks: 3 is neither a text nor true or false`)
 	assert.Equal(t, "", s.heard())
 }
@@ -148,18 +149,18 @@ func TestSpecAnAgentTurnsAMemberOff(t *testing.T) {
 func TestSpecATurnTurnsAMemberOff(t *testing.T) {
 	t.Parallel()
 	s := newScribe()
-	w := startWith(t, callsEcho(3), hook.AgentConfig{Name: "a"}, nil, desk(t, s))
+	w := rig.StartWith(t, callsEcho(3), hook.AgentConfig{Name: "a"}, nil, desk(t, s))
 	s.heard()
 	turn := func(layers []plan.Layer) error {
-		_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Layers: layers})
+		_, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Layers: layers})
 		return err
 	}
 	require.NoError(t, turn(off(t, "this turn", "Scribe")))
 	assert.Equal(t, "session", s.heard(), "the session lasts longer than the turn")
-	assert.Equal(t, []string{"echo"}, toolNames(w.model.requests[0].Tools))
+	assert.Equal(t, []string{"echo"}, toolNames(w.Model.Requests[0].Tools))
 	require.NoError(t, turn(nil))
 	assert.Equal(t, "event tool turn", s.heard(), "and the next turn has it again")
-	assert.Equal(t, []string{"scribe", "echo"}, toolNames(w.model.requests[2].Tools))
+	assert.Equal(t, []string{"scribe", "echo"}, toolNames(w.Model.Requests[2].Tools))
 	require.EqualError(t, turn(off(t, "this turn", "Scrib")), "HG056: this turn names Scrib, but test.Desk has no such member; did you mean Scribe?")
 	require.NoError(t, turn(nil), "and nothing is left of that")
 }
@@ -168,14 +169,14 @@ func TestSpecATurnsLayersReachItsChildren(t *testing.T) {
 	t.Parallel()
 	s := newScribe()
 	s.deny = true
-	c := cast{"chief": plays(delegates("writer"), says("done")), "writer": callsEcho(1)}
-	w := stage(t, c, nil, agents("chief", "writer"), desk(t, s, composite.Field{Name: "Delegate", Hook: delegate.New(nil)}))
+	c := rig.Cast{"chief": rig.Plays(rig.Delegates("writer"), rig.Says("done")), "writer": callsEcho(1)}
+	w := rig.Stage(t, c, nil, rig.Agents("chief", "writer"), desk(t, s, composite.Field{Name: "Delegate", Hook: delegate.New(nil)}))
 	s.heard()
-	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Layers: off(t, "this turn", "Scribe")})
+	_, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Layers: off(t, "this turn", "Scribe")})
 	require.NoError(t, err)
 	assert.Equal(t, "session", s.heard())
-	assert.Equal(t, []string{"echo", "delegate", "delegate_tasks"}, toolNames(c["writer"].requests[0].Tools))
-	require.Len(t, c["writer"].requests, 2, "its call was not denied")
+	assert.Equal(t, []string{"echo", "delegate", "delegate_tasks"}, toolNames(c["writer"].Requests[0].Tools))
+	require.Len(t, c["writer"].Requests, 2, "its call was not denied")
 }
 
 // Law 10: who is kept from something by a gate cannot have it done by an agent
@@ -189,18 +190,18 @@ func TestSpecNoAgentRunsOneWithFewerGates(t *testing.T) {
 		{`{"Scribe": "without=OnEvent; BeforeTool: timeout=2s"}`, ""},
 		{`{"Box": "off"}`, ""},
 	} {
-		cs := cast{"chief": plays(delegates("writer"), says("done")), "writer": plays(says("written"))}
-		w := stage(t, cs, &runtime.Options{Store: mem.New(nil)}, agents("chief"), desk(t, newScribe(), composite.Field{Name: "Delegate", Hook: delegate.New(nil)}))
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "writer", Model: message.Model{Name: "writer"}}.WithSection(runtime.LayerSection, message.JSON(c.section)))
+		cs := rig.Cast{"chief": rig.Plays(rig.Delegates("writer"), rig.Says("done")), "writer": rig.Plays(rig.Says("written"))}
+		w := rig.Stage(t, cs, &runtime.Options{Store: mem.New(nil)}, rig.Agents("chief"), desk(t, newScribe(), composite.Field{Name: "Delegate", Hook: delegate.New(nil)}))
+		_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "writer", Model: message.Model{Name: "writer"}}.WithSection(runtime.LayerSection, message.JSON(c.section)))
 		require.NoError(t, err)
-		w.send("do it")
-		got := w.tasks()
+		w.Send("do it")
+		got := w.Tasks()
 		require.Len(t, got, 1, c.section)
 		if c.want == "" {
 			assert.Equal(t, "written", got[0].Result, c.section)
 			continue
 		}
 		assert.Contains(t, got[0].Error, c.want, c.section)
-		assert.Empty(t, cs["writer"].requests, c.section)
+		assert.Empty(t, cs["writer"].Requests, c.section)
 	}
 }

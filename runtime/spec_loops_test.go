@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -27,9 +28,9 @@ func planner() hook.AgentConfig {
 
 // asked is one line for each request: what it may call, the form of its reply, and the beginning
 // of its last message.
-func asked(m *model) []string {
-	out := make([]string, len(m.requests))
-	for i, req := range m.requests {
+func asked(m *rig.Model) []string {
+	out := make([]string, len(m.Requests))
+	for i, req := range m.Requests {
 		last := req.Messages.At(req.Messages.Len() - 1)
 		may := "tools"
 		if req.Model.Choice.Mode == message.ToolChoiceNone {
@@ -48,30 +49,30 @@ func asked(m *model) []string {
 
 func TestSpecToolCallingAsksUntilNoToolIsCalled(t *testing.T) {
 	t.Parallel()
-	m := plays(calls(want{"c1", "echo", `{"s":"x"}`}), says("done"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Loop: message.LoopToolCalling}, nil, box(named("echo")))
-	assert.Equal(t, "done", w.send("go").Text())
+	m := rig.Plays(rig.Calls(rig.Call("c1", "echo", `{"s":"x"}`)), rig.Says("done"))
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Loop: message.LoopToolCalling}, nil, rig.Box(rig.Named("echo")))
+	assert.Equal(t, "done", w.Send("go").Text())
 	assert.Equal(t, []string{"tools  | go", "tools  | result c1"}, asked(m))
-	assert.Empty(t, w.eventsOf(event.PlanUpdated))
+	assert.Empty(t, w.EventsOf(event.PlanUpdated))
 }
 
 // aPlannedTurn has a plan of two steps, of which the second is revised.
-func aPlannedTurn() *model {
-	return plays(
-		says(`{"steps":["look","guess"]}`),
-		calls(want{"c1", "echo", `{"s":"x"}`}), says("x is there"),
-		says(`{"decision":"revise","steps":["count"]}`),
-		says("one x"),
-		says(`{"decision":"continue","steps":[]}`),
-		says("There is one x."),
+func aPlannedTurn() *rig.Model {
+	return rig.Plays(
+		rig.Says(`{"steps":["look","guess"]}`),
+		rig.Calls(rig.Call("c1", "echo", `{"s":"x"}`)), rig.Says("x is there"),
+		rig.Says(`{"decision":"revise","steps":["count"]}`),
+		rig.Says("one x"),
+		rig.Says(`{"decision":"continue","steps":[]}`),
+		rig.Says("There is one x."),
 	)
 }
 
 func TestSpecPlanAndExecutePlansExecutesDecidesAndAnswers(t *testing.T) {
 	t.Parallel()
 	m := aPlannedTurn()
-	w := startWith(t, m, planner(), nil, box(named("echo")))
-	out := w.send("go")
+	w := rig.StartWith(t, m, planner(), nil, rig.Box(rig.Named("echo")))
+	out := w.Send("go")
 	assert.Equal(t, "There is one x.", out.Text())
 	assert.Equal(t, hook.StopCompleted, out.Stop)
 	assert.Equal(t, 7, out.Steps)
@@ -86,21 +87,21 @@ func TestSpecPlanAndExecutePlansExecutesDecidesAndAnswers(t *testing.T) {
 	}, asked(m))
 	assert.Equal(t, []string{
 		"user go", `assistant [c1 echo {"s":"x"}]`, "tool c1 echo: echo:x", "assistant x is there", "assistant one x", "assistant There is one x.",
-	}, w.history(), "plans and decisions are not in the history")
+	}, w.History(), "plans and decisions are not in the history")
 	assert.Equal(t, []string{
 		"1. [ ] look\n2. [ ] guess", "1. [x] look\n2. [ ] guess", "1. [x] look\n2. [ ] count", "1. [x] look\n2. [x] count",
-	}, textOf(w.eventsOf(event.PlanUpdated)))
-	shown := strings.Join(textOf(w.eventsOf(event.TextDelta)), "|")
+	}, textOf(w.EventsOf(event.PlanUpdated)))
+	shown := strings.Join(textOf(w.EventsOf(event.TextDelta)), "|")
 	assert.Equal(t, "x is there|one x|There is one x.", shown, "nobody sees the JSON of a plan")
 
-	require.Len(t, m.requests, 7)
-	second := m.requests[1].Messages
+	require.Len(t, m.Requests, 7)
+	second := m.Requests[1].Messages
 	assert.Contains(t, second.At(second.Len()-1).Text(), "1. [ ] look\n2. [ ] guess", "the plan is in view")
-	third := m.requests[4].Messages
+	third := m.Requests[4].Messages
 	assert.Contains(t, third.At(third.Len()-2).Text(), "x is there", "and so are earlier results")
-	assert.Equal(t, m.requests[0].System, m.requests[6].System)
-	for i, req := range m.requests {
-		assert.Equal(t, m.requests[0].Tools, req.Tools, "request %d", i)
+	assert.Equal(t, m.Requests[0].System, m.Requests[6].System)
+	for i, req := range m.Requests {
+		assert.Equal(t, m.Requests[0].Tools, req.Tools, "request %d", i)
 		assert.Less(t, req.Stable, req.Messages.Len(), "the prompt of the phase is not stable")
 	}
 }
@@ -178,18 +179,18 @@ func TestSpecEveryStepOfEveryLoopPassesTheSamePoints(t *testing.T) {
 	withCall := append(append([]string(nil), base...), "BeforeTool", "AfterTool", "AfterStep")
 	for _, c := range []struct {
 		loop  message.Loop
-		plays *model
+		plays *rig.Model
 		call  int // the step that calls a tool
 		steps int
 	}{
-		{message.LoopToolCalling, plays(calls(want{"c1", "echo", `{"s":"x"}`}), says("done")), 1, 2},
+		{message.LoopToolCalling, rig.Plays(rig.Calls(rig.Call("c1", "echo", `{"s":"x"}`)), rig.Says("done")), 1, 2},
 		{message.LoopPlanAndExecute, aPlannedTurn(), 2, 7},
 	} {
 		t.Run(string(c.loop), func(t *testing.T) {
 			t.Parallel()
 			seen := &pointsOfStep{steps: map[int][]string{}}
-			w := startWith(t, c.plays, hook.AgentConfig{Name: "a", Loop: c.loop}, nil, box(named("echo")), seen)
-			w.send("go")
+			w := rig.StartWith(t, c.plays, hook.AgentConfig{Name: "a", Loop: c.loop}, nil, rig.Box(rig.Named("echo")), seen)
+			w.Send("go")
 			require.Len(t, seen.steps, c.steps)
 			for n := 1; n <= c.steps; n++ {
 				want := plain
@@ -199,7 +200,7 @@ func TestSpecEveryStepOfEveryLoopPassesTheSamePoints(t *testing.T) {
 				assert.Equal(t, want, seen.steps[n], "step %d", n)
 			}
 			for _, kind := range []hook.EventKind{event.StepStart, event.StepEnd, event.Usage} {
-				assert.Len(t, w.eventsOf(kind), c.steps, "%s", kind)
+				assert.Len(t, w.EventsOf(kind), c.steps, "%s", kind)
 			}
 		})
 	}
@@ -207,41 +208,41 @@ func TestSpecEveryStepOfEveryLoopPassesTheSamePoints(t *testing.T) {
 
 func TestSpecAPlanThatCannotBeReadFailsTheTurn(t *testing.T) {
 	t.Parallel()
-	m := plays(says("First I look."), calls(want{"c1", "pay", `{}`}), says(`{"steps":7}`))
-	pay := newGate("pay")
-	w := startWith(t, m, planner(), nil, box(pay.tool))
-	out, err := w.try(t.Context(), "go")
+	m := rig.Plays(rig.Says("First I look."), rig.Calls(rig.Call("c1", "pay", `{}`)), rig.Says(`{"steps":7}`))
+	pay := rig.NewGate("pay")
+	w := rig.StartWith(t, m, planner(), nil, rig.Box(pay.Tool))
+	out, err := w.Try(t.Context(), "go")
 	require.ErrorIs(t, err, runtime.ErrPlan)
 	assert.Equal(t, hook.StopError, out.Stop)
-	assert.Len(t, m.requests, 3)
-	assert.Empty(t, pay.reached, "a planning call runs no tool, whatever the model says")
-	last := m.requests[2].Messages
+	assert.Len(t, m.Requests, 3)
+	assert.Empty(t, pay.Reached, "a planning call runs no tool, whatever the model says")
+	last := m.Requests[2].Messages
 	assert.Contains(t, last.At(last.Len()-1).Text(), "Your last reply could not be used: it is empty")
-	assert.Equal(t, []string{"user go"}, w.history())
+	assert.Equal(t, []string{"user go"}, w.History())
 }
 
 func TestSpecATurnWithoutWorkHasNoSteps(t *testing.T) {
 	t.Parallel()
-	m := plays(says(`{"steps":[]}`), says("Hello."))
-	w := startWith(t, m, planner(), nil)
-	assert.Equal(t, "Hello.", w.send("hi").Text())
-	assert.Empty(t, w.eventsOf(event.PlanUpdated))
+	m := rig.Plays(rig.Says(`{"steps":[]}`), rig.Says("Hello."))
+	w := rig.StartWith(t, m, planner(), nil)
+	assert.Equal(t, "Hello.", w.Send("hi").Text())
+	assert.Empty(t, w.EventsOf(event.PlanUpdated))
 }
 
 func TestSpecAStepOfAPlanHasABoundedNumberOfModelCalls(t *testing.T) {
 	t.Parallel()
-	replies := []message.ModelStream{says(`{"steps":["look"]}`)}
+	replies := []message.ModelStream{rig.Says(`{"steps":["look"]}`)}
 	for i := range 8 {
-		replies = append(replies, calls(want{fmt.Sprintf("c%d", i), "echo", `{"s":"x"}`}))
+		replies = append(replies, rig.Calls(rig.Call(fmt.Sprintf("c%d", i), "echo", `{"s":"x"}`)))
 	}
-	m := plays(append(replies, says(`{"decision":"done","steps":[]}`), says("enough"))...)
-	w := startWith(t, m, planner(), nil, box(named("echo")))
-	assert.Equal(t, "enough", w.send("go").Text())
+	m := rig.Plays(append(replies, rig.Says(`{"decision":"done","steps":[]}`), rig.Says("enough"))...)
+	w := rig.StartWith(t, m, planner(), nil, rig.Box(rig.Named("echo")))
+	assert.Equal(t, "enough", w.Send("go").Text())
 	lines := asked(m)
 	require.Len(t, lines, 11)
 	assert.Equal(t, "tools  | You carry out a plan, one step at a time", lines[7])
 	assert.Equal(t, "no tools  | You carry out a plan, one step at a time", lines[8])
-	assert.Len(t, w.eventsOf(event.CallResult), 7, "the call that came all the same was dropped")
+	assert.Len(t, w.EventsOf(event.CallResult), 7, "the call that came all the same was dropped")
 }
 
 func TestSpecAStepLimitEndsAPlannedTurn(t *testing.T) {
@@ -249,84 +250,84 @@ func TestSpecAStepLimitEndsAPlannedTurn(t *testing.T) {
 	cfg := planner()
 	cfg.Limits.Steps = 3
 	m := aPlannedTurn()
-	w := startWith(t, m, cfg, nil, box(named("echo")))
-	assert.Equal(t, hook.StopStepsLimit, w.send("go").Stop)
-	assert.Len(t, m.requests, 3)
+	w := rig.StartWith(t, m, cfg, nil, rig.Box(rig.Named("echo")))
+	assert.Equal(t, hook.StopStepsLimit, w.Send("go").Stop)
+	assert.Len(t, m.Requests, 3)
 }
 
 func TestSpecASteerReachesTheNextStepOfAPlan(t *testing.T) {
 	t.Parallel()
 	m := aPlannedTurn()
-	var w *world
-	steers := does("echo", func(ctx context.Context) message.ToolResult {
-		if err := w.conv.Running().Steer(ctx, message.TextInput("also count y")); err != nil {
+	var w *rig.World
+	steers := rig.Does("echo", func(ctx context.Context) message.ToolResult {
+		if err := w.Conv.Running().Steer(ctx, message.TextInput("also count y")); err != nil {
 			return message.FailedResult(message.FailOperation, err.Error())
 		}
 		return message.TextResult("x")
 	})
-	w = startWith(t, m, planner(), nil, box(steers))
-	w.send("go")
-	req := m.requests[2].Messages
+	w = rig.StartWith(t, m, planner(), nil, rig.Box(steers))
+	w.Send("go")
+	req := m.Requests[2].Messages
 	assert.Equal(t, "also count y", req.At(req.Len()-2).Text())
-	assert.Contains(t, w.history(), "user also count y")
+	assert.Contains(t, w.History(), "user also count y")
 }
 
 func TestSpecACancelledPlanKeepsWhatWasDone(t *testing.T) {
 	t.Parallel()
-	slow := newGate("echo")
+	slow := rig.NewGate("echo")
 	m := aPlannedTurn()
-	w := startWith(t, m, planner(), nil, box(slow.tool))
-	turn, err := w.conv.Start(t.Context(), message.TextInput("go"), nil)
+	w := rig.StartWith(t, m, planner(), nil, rig.Box(slow.Tool))
+	turn, err := w.Conv.Start(t.Context(), message.TextInput("go"), nil)
 	require.NoError(t, err)
-	<-slow.reached
+	<-slow.Reached
 	turn.Stop(nil)
 	out, err := turn.Wait(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, hook.StopUserRequested, out.Stop)
-	assert.Len(t, m.requests, 2)
-	w.send("and now")
+	assert.Len(t, m.Requests, 2)
+	w.Send("and now")
 	assert.Contains(t, asked(m)[2], "Make a plan", "the next turn plans anew")
 }
 
 func TestSpecAContinuedAnswerIsToolCalling(t *testing.T) {
 	t.Parallel()
-	m := plays(says(`{"steps":[]}`), says("Hello."), calls(want{"c1", "echo", `{"s":"x"}`}), says("Checked."))
-	w := startWith(t, m, planner(), nil, &life{toolbox: box(named("echo")), stop: func(_ context.Context, _ *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
+	m := rig.Plays(rig.Says(`{"steps":[]}`), rig.Says("Hello."), rig.Calls(rig.Call("c1", "echo", `{"s":"x"}`)), rig.Says("Checked."))
+	w := rig.StartWith(t, m, planner(), nil, &rig.Life{Toolbox: rig.Box(rig.Named("echo")), AtStop: func(_ context.Context, _ *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
 		if s.Continued == 0 {
 			return hook.ContinueTurn("check it"), nil
 		}
 		return hook.StopDecision{}, nil
 	}})
-	assert.Equal(t, "Checked.", w.send("hi").Text())
+	assert.Equal(t, "Checked.", w.Send("hi").Text())
 	assert.Equal(t, "tools  | check it", asked(m)[2])
 }
 
 func TestSpecAKilledPlanGoesOnAtItsStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	pay, slow := newGate("pay"), newGate("look")
+	pay, slow := rig.NewGate("pay"), rig.NewGate("look")
 	slow.Annotations.ReadOnly = true
-	close(pay.open)
+	close(pay.Open)
 	plan := []message.ModelStream{
-		says(`{"steps":["pay","look","tell"]}`),
-		calls(want{"c1", "pay", `{}`}), says("paid"), says(`{"decision":"continue","steps":[]}`),
+		rig.Says(`{"steps":["pay","look","tell"]}`),
+		rig.Calls(rig.Call("c1", "pay", `{}`)), rig.Says("paid"), rig.Says(`{"decision":"continue","steps":[]}`),
 	}
-	first := bootPlanner(t, dir, plays(append(plan, calls(want{"c2", "look", `{}`}))...), box(pay.tool, slow.tool))
-	first.sends("go")
-	turn := first.until(event.TurnStart, 1).Turn
-	<-slow.reached
-	first.dies()
-	require.Len(t, pay.reached, 1)
+	first := bootPlanner(t, dir, rig.Plays(append(plan, rig.Calls(rig.Call("c2", "look", `{}`)))...), rig.Box(pay.Tool, slow.Tool))
+	first.Sends("go")
+	turn := first.Until(event.TurnStart, 1).Turn
+	<-slow.Reached
+	first.Dies()
+	require.Len(t, pay.Reached, 1)
 
-	close(slow.open)
-	m := plays(says("looked"), says(`{"decision":"continue","steps":[]}`), says("told"), says(`{"decision":"continue","steps":[]}`), says("All done."))
-	second := bootPlanner(t, dir, m, box(pay.tool, slow.tool))
-	second.resumes()
-	assert.Equal(t, turn, second.until(event.TurnStart, 1).Turn)
-	out := second.ends()
-	require.NoError(t, out.err)
+	close(slow.Open)
+	m := rig.Plays(rig.Says("looked"), rig.Says(`{"decision":"continue","steps":[]}`), rig.Says("told"), rig.Says(`{"decision":"continue","steps":[]}`), rig.Says("All done."))
+	second := bootPlanner(t, dir, m, rig.Box(pay.Tool, slow.Tool))
+	second.Resumes()
+	assert.Equal(t, turn, second.Until(event.TurnStart, 1).Turn)
+	out := second.Ends()
+	require.NoError(t, out.Returned)
 	assert.Equal(t, "All done.", out.Text())
-	assert.Len(t, pay.reached, 1, "a step that is done is not carried out again")
+	assert.Len(t, pay.Reached, 1, "a step that is done is not carried out again")
 	assert.Equal(t, []string{
 		"tools  | You carry out a plan, one step at a time", "no tools decision | A step of the plan is done",
 		"tools  | You carry out a plan, one step at a time", "no tools decision | A step of the plan is done",
@@ -336,7 +337,7 @@ func TestSpecAKilledPlanGoesOnAtItsStep(t *testing.T) {
 	assert.Equal(t, []string{
 		"user go", "assistant [c1 pay {}]", "tool c1 pay: through", "assistant paid",
 		"assistant [c2 look {}]", "tool c2 look: through", "assistant looked", "assistant told", "assistant All done.",
-	}, second.history())
+	}, second.History())
 }
 
 // A process dies between two steps of the plan: the last stored message is an answer of the model,
@@ -347,70 +348,70 @@ func TestSpecAPlanKilledBetweenItsStepsGoesOn(t *testing.T) {
 		t.Run(fmt.Sprint("request ", dieAt), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			pay := newGate("pay")
-			close(pay.open)
+			pay := rig.NewGate("pay")
+			close(pay.Open)
 			replies := []message.ModelStream{
-				says(`{"steps":["pay","tell"]}`), calls(want{"c1", "pay", `{}`}), says("paid"),
-				says(`{"decision":"continue","steps":[]}`), says("told"), says(`{"decision":"done","steps":[]}`), says("All done."),
+				rig.Says(`{"steps":["pay","tell"]}`), rig.Calls(rig.Call("c1", "pay", `{}`)), rig.Says("paid"),
+				rig.Says(`{"decision":"continue","steps":[]}`), rig.Says("told"), rig.Says(`{"decision":"done","steps":[]}`), rig.Says("All done."),
 			}
 			reached := make(chan struct{})
-			first := bootPlanner(t, dir, hangsInReply(replies, dieAt, reached), box(pay.tool))
-			first.sends("go")
+			first := bootPlanner(t, dir, hangsInReply(replies, dieAt, reached), rig.Box(pay.Tool))
+			first.Sends("go")
 			<-reached
-			first.dies()
+			first.Dies()
 
-			m := plays(replies[dieAt:]...)
-			second := bootPlanner(t, dir, m, box(pay.tool))
-			second.resumes()
-			out := second.ends()
-			require.NoError(t, out.err)
+			m := rig.Plays(replies[dieAt:]...)
+			second := bootPlanner(t, dir, m, rig.Box(pay.Tool))
+			second.Resumes()
+			out := second.Ends()
+			require.NoError(t, out.Returned)
 			assert.Equal(t, "All done.", out.Text())
-			assert.Len(t, pay.reached, 1)
-			assert.Len(t, m.requests, len(replies)-dieAt, "every reply that was stored is used")
+			assert.Len(t, pay.Reached, 1)
+			assert.Len(t, m.Requests, len(replies)-dieAt, "every reply that was stored is used")
 			assert.Equal(t, []string{
 				"user go", "assistant [c1 pay {}]", "tool c1 pay: through", "assistant paid", "assistant told", "assistant All done.",
-			}, second.history())
+			}, second.History())
 		})
 	}
 }
 
 // hangsInReply plays the replies and hangs, until the turn is cancelled, in the one with the index.
-func hangsInReply(replies []message.ModelStream, at int, reached chan struct{}) *model {
-	m := plays(slices.Clone(replies)...)
-	m.replies[at] = func(yield func(message.Chunk, error) bool) {
+func hangsInReply(replies []message.ModelStream, at int, reached chan struct{}) *rig.Model {
+	m := rig.Plays(slices.Clone(replies)...)
+	m.Replies[at] = func(yield func(message.Chunk, error) bool) {
 		close(reached)
-		<-m.ctx.Done()
-		yield(message.Chunk{}, m.ctx.Err())
+		<-m.Ctx.Done()
+		yield(message.Chunk{}, m.Ctx.Err())
 	}
 	return m
 }
 
-func lastMessage(m *model, request int) string {
-	all := m.requests[request].Messages
+func lastMessage(m *rig.Model, request int) string {
+	all := m.Requests[request].Messages
 	return all.At(all.Len() - 1).Text()
 }
 
-func bootPlanner(t *testing.T, dir string, m *model, hooks ...hook.Hook) *process {
+func bootPlanner(t *testing.T, dir string, m *rig.Model, hooks ...hook.Hook) *rig.Process {
 	t.Helper()
-	return bootAs(t, dir, m, planner(), runtime.Options{}, hooks...)
+	return rig.BootAs(t, dir, m, planner(), runtime.Options{}, hooks...)
 }
 
 func TestSpecAnUnknownLoopIsRefused(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays())
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Loop: "reflexion"})
+	w := rig.Start(t, rig.Plays())
+	_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b", Loop: "reflexion"})
 	require.EqualError(t, err, `register agent "b": there is no loop "reflexion"; write tool-calling or plan-and-execute`)
 }
 
 func TestSpecAGuestAnswersWithoutAPlan(t *testing.T) {
 	t.Parallel()
-	m := plays(says("hello"))
-	w := start(t, m)
+	m := rig.Plays(rig.Says("hello"))
+	w := rig.Start(t, m)
 	cfg := planner()
 	cfg.Name = "g"
-	_, err := w.rt.Register(t.Context(), cfg)
+	_, err := w.Runtime.Register(t.Context(), cfg)
 	require.NoError(t, err)
-	out, err := dialog.Send(t.Context(), w.conv, message.TextInput("hi"), &runtime.TurnOptions{Guest: "g"})
+	out, err := dialog.Send(t.Context(), w.Conv, message.TextInput("hi"), &runtime.TurnOptions{Guest: "g"})
 	require.NoError(t, err)
 	assert.Equal(t, "hello", out.Text())
 }

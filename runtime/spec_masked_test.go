@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/redact"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/subsystems/approval"
@@ -36,56 +37,44 @@ func shown(t *testing.T, events []hook.Event) string {
 	return string(text)
 }
 
-// drain returns the events that have come.
-func (p *process) drain() (out []hook.Event) {
-	for {
-		select {
-		case ev := <-p.events:
-			out = append(out, ev)
-		default:
-			return out
-		}
-	}
-}
-
 func TestSpecACallWithMaskedArgumentsIsNeverRunFromTheStore(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]runtime.Options{"masked": masks(), "as it is": {}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			safe, other := newGate("look"), newGate("read")
+			safe, other := rig.NewGate("look"), rig.NewGate("read")
 			safe.Annotations.ReadOnly, other.Annotations.ReadOnly = true, true
-			step := calls(want{"c1", "look", `{"s":"` + secretToken + `"}`}, want{"c2", "read", `{"s":"plain"}`})
-			first := boot(t, dir, plays(step), o, box(safe.tool, other.tool))
-			first.sends("1")
-			<-safe.reached
-			<-other.reached
-			first.dies()
+			step := rig.Calls(rig.Call("c1", "look", `{"s":"`+secretToken+`"}`), rig.Call("c2", "read", `{"s":"plain"}`))
+			first := rig.Boot(t, dir, rig.Plays(step), o, rig.Box(safe.Tool, other.Tool))
+			first.Sends("1")
+			<-safe.Reached
+			<-other.Reached
+			first.Dies()
 
-			close(safe.open)
-			close(other.open)
-			second := boot(t, dir, plays(says("done")), o, box(safe.tool, other.tool))
-			second.resumes()
-			require.NoError(t, second.ends().err)
+			close(safe.Open)
+			close(other.Open)
+			second := rig.Boot(t, dir, rig.Plays(rig.Says("done")), o, rig.Box(safe.Tool, other.Tool))
+			second.Resumes()
+			require.NoError(t, second.Ends().Returned)
 			told := 0
-			for _, ev := range second.drain() {
+			for _, ev := range second.Drain() {
 				if ev.Kind == event.Diagnostic && ev.Detail().Code == event.CodeCallMasked {
 					told++
 					assert.Equal(t, event.VisibleUser, ev.Detail().Visibility)
 					assert.Contains(t, ev.Text, "look")
 				}
 			}
-			assert.Len(t, other.reached, 1, "a call that only reads runs again")
-			history := strings.Join(second.history(), "\n")
+			assert.Len(t, other.Reached, 1, "a call that only reads runs again")
+			history := strings.Join(second.History(), "\n")
 			if name == "masked" {
-				assert.Empty(t, safe.reached)
+				assert.Empty(t, safe.Reached)
 				assert.Equal(t, 1, told)
 				assert.Contains(t, history, `[c1 look {"s":"`+tokenMark+`"}]`)
 				assert.Contains(t, history, "tool c1 look cancelled: interrupted, and not run again: the store has this call only with a secret in its arguments masked")
 				return
 			}
-			assert.Len(t, safe.reached, 1)
+			assert.Len(t, safe.Reached, 1)
 			assert.Zero(t, told)
 			assert.Contains(t, history, secretToken)
 		})
@@ -95,36 +84,36 @@ func TestSpecACallWithMaskedArgumentsIsNeverRunFromTheStore(t *testing.T) {
 func TestSpecAMaskedCallThatWaitedForApprovalCannotBeApprovedAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	pay, look := newGate("pay"), newGate("look")
+	pay, look := rig.NewGate("pay"), rig.NewGate("look")
 	pay.Annotations.ReadOnly, look.Annotations.ReadOnly = true, true
 	rule := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.AskTool("sure?"), nil
 	})
-	hooks := func() []hook.Hook { return []hook.Hook{rule, approval.New(nil), box(pay.tool, look.tool)} }
-	first := boot(t, dir, plays(calls(want{"c1", "pay", `{"s":"` + secretToken + `"}`})), masks(), hooks()...)
-	first.sends("1")
-	first.until(event.ApprovalAsked, 1)
+	hooks := func() []hook.Hook { return []hook.Hook{rule, approval.New(nil), rig.Box(pay.Tool, look.Tool)} }
+	first := rig.Boot(t, dir, rig.Plays(rig.Calls(rig.Call("c1", "pay", `{"s":"`+secretToken+`"}`))), masks(), hooks()...)
+	first.Sends("1")
+	first.Until(event.ApprovalAsked, 1)
 	approveCall(t, first, "c1")
-	<-pay.reached // approved, journaled, running
-	first.dies()
+	<-pay.Reached // approved, journaled, running
+	first.Dies()
 
-	close(pay.open)
-	second := boot(t, dir, plays(says("done")), masks(), hooks()...)
-	second.resumes()
-	require.NoError(t, second.ends().err)
-	for _, ev := range second.drain() {
+	close(pay.Open)
+	second := rig.Boot(t, dir, rig.Plays(rig.Says("done")), masks(), hooks()...)
+	second.Resumes()
+	require.NoError(t, second.Ends().Returned)
+	for _, ev := range second.Drain() {
 		assert.NotEqual(t, event.ApprovalAsked, ev.Kind, "nobody is asked")
 	}
-	assert.Empty(t, pay.reached)
+	assert.Empty(t, pay.Reached)
 }
 
 // approveCall approves the call that waits.
-func approveCall(t *testing.T, p *process, call string) {
+func approveCall(t *testing.T, p *rig.Process, call string) {
 	t.Helper()
-	require.NoError(t, p.rt.AwaitPending(t.Context(), p.conv.ID()))
-	for _, q := range p.rt.Pending() {
+	require.NoError(t, p.Runtime.AwaitPending(t.Context(), p.Conv.ID()))
+	for _, q := range p.Runtime.Pending() {
 		if q.Approval != nil && q.Approval.CallID == call {
-			require.NoError(t, p.rt.Answer("", q.ID, "ann", hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerApprove}}))
+			require.NoError(t, p.Runtime.Answer("", q.ID, "ann", hook.Response{Approval: &hook.ApprovalReply{Answer: hook.AnswerApprove}}))
 			return
 		}
 	}
@@ -134,19 +123,19 @@ func approveCall(t *testing.T, p *process, call string) {
 func TestSpecAPersonApprovesWhatIsMaskedAndTheToolGetsItWhole(t *testing.T) {
 	t.Parallel()
 	got := make(chan string, 1)
-	pay := tool{message.Tool{Name: "pay"}, func(_ context.Context, _ *hook.Env, s string) message.ToolResult {
+	pay := rig.Tool{Tool: message.Tool{Name: "pay"}, Run: func(_ context.Context, _ *hook.Env, s string) message.ToolResult {
 		got <- s
 		return message.TextResult("paid with " + s)
 	}}
 	rule := point.BeforeToolFunc(func(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.AskTool("with " + secretToken + "?"), nil
 	})
-	p := boot(t, t.TempDir(), plays(calls(want{"c1", "pay", `{"s":"` + secretToken + `"}`}), says("done")), masks(), rule, approval.New(nil), box(pay))
-	p.sends("1")
-	asked := p.until(event.ApprovalAsked, 1)
+	p := rig.Boot(t, t.TempDir(), rig.Plays(rig.Calls(rig.Call("c1", "pay", `{"s":"`+secretToken+`"}`)), rig.Says("done")), masks(), rule, approval.New(nil), rig.Box(pay))
+	p.Sends("1")
+	asked := p.Until(event.ApprovalAsked, 1)
 	assert.NotContains(t, shown(t, []hook.Event{asked}), secretToken)
-	require.NoError(t, p.rt.AwaitPending(t.Context(), p.conv.ID()))
-	q := p.rt.Pending()[0]
+	require.NoError(t, p.Runtime.AwaitPending(t.Context(), p.Conv.ID()))
+	q := p.Runtime.Pending()[0]
 	assert.JSONEq(t, `{"s":"`+tokenMark+`"}`, string(q.Approval.Args))
 	assert.Equal(t, "with "+tokenMark+"?", q.Approval.Reason)
 	assert.Zero(t, q.Approval.Offers.Len(), "what nobody has seen is not remembered")
@@ -154,25 +143,25 @@ func TestSpecAPersonApprovesWhatIsMaskedAndTheToolGetsItWhole(t *testing.T) {
 		{Answer: hook.AnswerModify, Args: q.Approval.Args},
 		{Answer: hook.AnswerApprove, Remember: "call-conversation"},
 	} {
-		require.ErrorContains(t, p.rt.Answer("", q.ID, "ann", hook.Response{Approval: &reply}), "masked")
+		require.ErrorContains(t, p.Runtime.Answer("", q.ID, "ann", hook.Response{Approval: &reply}), "masked")
 	}
 	approveCall(t, p, "c1")
-	require.NoError(t, p.ends().err)
+	require.NoError(t, p.Ends().Returned)
 	assert.Equal(t, secretToken, <-got)
-	assert.NotContains(t, shown(t, p.drain()), secretToken)
-	assert.Contains(t, p.model.requests[1].Messages.At(2).Result.Text(), secretToken, "the model has it in this process")
-	assert.NotContains(t, strings.Join(p.history(), "\n"), secretToken)
+	assert.NotContains(t, shown(t, p.Drain()), secretToken)
+	assert.Contains(t, p.Model.Requests[1].Messages.At(2).Result.Text(), secretToken, "the model has it in this process")
+	assert.NotContains(t, strings.Join(p.History(), "\n"), secretToken)
 }
 
 func TestSpecASecretThatIsCutIntoPiecesIsNotShown(t *testing.T) {
 	t.Parallel()
 	for at := 1; at < len(secretToken); at += 7 {
 		words := []string{"The key is ", secretToken[:at], secretToken[at:], ".\nKe", "ep it. äö"}
-		p := boot(t, t.TempDir(), plays(says(words...)), masks())
-		p.sends("1")
-		out := p.ends()
-		require.NoError(t, out.err)
-		events := p.drain()
+		p := rig.Boot(t, t.TempDir(), rig.Plays(rig.Says(words...)), masks())
+		p.Sends("1")
+		out := p.Ends()
+		require.NoError(t, out.Returned)
+		events := p.Drain()
 		assert.NotContains(t, shown(t, events), secretToken)
 		text, last := "", hook.EventKind("")
 		for _, ev := range events {
@@ -194,21 +183,21 @@ func TestSpecALongTextIsMaskedBeforeItIsCut(t *testing.T) {
 	o := masks()
 	o.Limits.Result = 100
 	text := strings.Repeat("x ", 15) + secretToken + strings.Repeat(" y", 90)
-	p := boot(t, t.TempDir(), plays(says("ok")), o)
-	p.sends(text)
-	require.NoError(t, p.ends().err)
-	assert.NotContains(t, shown(t, p.drain()), secretToken[:12])
+	p := rig.Boot(t, t.TempDir(), rig.Plays(rig.Says("ok")), o)
+	p.Sends(text)
+	require.NoError(t, p.Ends().Returned)
+	assert.NotContains(t, shown(t, p.Drain()), secretToken[:12])
 }
 
 func TestSpecAJobWithASecretRunsAtOnceAndIsNotStored(t *testing.T) {
 	t.Parallel()
-	under := openSQLite(t, t.TempDir())
+	under := rig.OpenSQLite(t, t.TempDir())
 	r := redact.New(nil)
 	seen := make(chan string, 1)
 	a := &trail{do: func(_ context.Context, turn *hook.Turn) { seen <- turn.Input().Text() }}
-	w := archived(t, a, &runtime.Options{Events: runtime.Events{Mask: r}, Store: r.Store(under)}, says("fine"))
-	w.send("it is " + secretToken)
-	require.NoError(t, w.rt.Close(t.Context()))
+	w := archived(t, a, &runtime.Options{Events: runtime.Events{Mask: r}, Store: r.Store(under)}, rig.Says("fine"))
+	w.Send("it is " + secretToken)
+	require.NoError(t, w.Runtime.Close(t.Context()))
 	assert.Equal(t, "it is "+secretToken, <-seen)
 	jobs, err := store.Jobs(under).Jobs(t.Context(), store.JobFilter{})
 	require.NoError(t, err)

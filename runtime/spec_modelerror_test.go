@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -25,18 +26,6 @@ import (
 // What OnModelError may do about a model call that has failed.
 
 var errBusyModel = &provider.Error{Class: message.FailureOverloaded, RetryAfter: 5 * time.Second, Err: errors.New("the model is busy")}
-
-// fails is a stream that ends with an error behind the words.
-func fails(err error, words ...string) message.ModelStream {
-	return func(yield func(message.Chunk, error) bool) {
-		for _, w := range words {
-			if !yield(text(w), nil) {
-				return
-			}
-		}
-		yield(message.Chunk{}, err)
-	}
-}
 
 // onError answers the failures in turn, and the last answer from then on. It keeps
 // what it was shown.
@@ -54,8 +43,8 @@ func (o *onError) OnModelError(_ context.Context, s *hook.Step, f message.ModelF
 
 func onErrors(answers ...hook.FailureDecision) *onError { return &onError{answers: answers} }
 
-func models(m *model) (ids []string) {
-	for _, r := range m.requests {
+func models(m *rig.Model) (ids []string) {
+	for _, r := range m.Requests {
 		ids = append(ids, r.Model.Name)
 	}
 	return ids
@@ -68,14 +57,14 @@ func TestSpecARetriedModelCallWaitsAsLongAsHookAndProviderWant(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := onErrors(hook.RetryFailure(tc.hook))
-				w := start(t, plays(fails(errBusyModel), says("here")), h)
+				w := rig.Start(t, rig.Plays(rig.Fails(errBusyModel), rig.Says("here")), h)
 				began := time.Now()
-				assert.Equal(t, "here", w.send("1").Text())
+				assert.Equal(t, "here", w.Send("1").Text())
 				assert.Equal(t, tc.want, time.Since(began))
-				assert.Equal(t, []string{"user 1", "assistant here"}, w.history())
-				require.Len(t, w.eventsOf(event.TurnRetried), 1)
-				assert.Equal(t, "the model is busy", w.eventsOf(event.TurnRetried)[0].Text)
-				require.NoError(t, w.rt.Close(t.Context()))
+				assert.Equal(t, []string{"user 1", "assistant here"}, w.History())
+				require.Len(t, w.EventsOf(event.TurnRetried), 1)
+				assert.Equal(t, "the model is busy", w.EventsOf(event.TurnRetried)[0].Text)
+				require.NoError(t, w.Runtime.Close(t.Context()))
 			})
 		})
 	}
@@ -86,12 +75,12 @@ func TestSpecTheViewOfAModelFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(yield func(message.Chunk, error) bool) {
 			time.Sleep(2 * time.Second)
-			fails(provider.ErrNoFinish, "half")(yield)
+			rig.Fails(provider.ErrNoFinish, "half")(yield)
 		}
 		h := onErrors(hook.RetryFailure(0), hook.FallbackFailure("spare"), hook.RetryFailure(0))
-		m := plays(slow, fails(errBusyModel), fails(errors.New("odd")), says("here"))
-		w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil, h)
-		w.send("1")
+		m := rig.Plays(slow, rig.Fails(errBusyModel), rig.Fails(errors.New("odd")), rig.Says("here"))
+		w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil, h)
+		w.Send("1")
 		want := []message.ModelFailure{
 			{Class: message.FailureNetwork, Err: provider.ErrNoFinish, Model: "main", Attempt: 1, Elapsed: 2 * time.Second, Released: true},
 			{Class: message.FailureOverloaded, Err: errBusyModel, Model: "main", Attempt: 2, Elapsed: 2 * time.Second, RetryAfter: 5 * time.Second},
@@ -100,7 +89,7 @@ func TestSpecTheViewOfAModelFailure(t *testing.T) {
 		assert.Equal(t, want, h.seen)
 		assert.Equal(t, "spare", h.steps[2].Model())
 		assert.Equal(t, 1, h.steps[2].Number(), "it is the same step")
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -118,9 +107,9 @@ func TestSpecAFallbackIsTheModelOfTheRestOfTheStep(t *testing.T) {
 		called = append(called, c.Step().Model())
 		return hook.ToolDecision{}, nil
 	})
-	m := plays(fails(errBusyModel), says("bad"), calls(want{"c1", "echo", `{}`}), says("done"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil, onErrors(hook.FallbackFailure("spare")), judge, before, box(named("echo")))
-	out := w.send("1")
+	m := rig.Plays(rig.Fails(errBusyModel), rig.Says("bad"), rig.Calls(rig.Call("c1", "echo", `{}`)), rig.Says("done"))
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil, onErrors(hook.FallbackFailure("spare")), judge, before, rig.Box(rig.Named("echo")))
+	out := w.Send("1")
 	assert.Equal(t, []string{"main", "spare", "spare", "main"}, models(m), "the next step asks the agent's model again")
 	assert.Equal(t, []string{"spare spare", "spare spare", "main main"}, judged)
 	assert.Equal(t, []string{"spare"}, called)
@@ -139,9 +128,9 @@ func TestSpecEveryAttemptPassesRewriteRequestAndBeforeModel(t *testing.T) {
 		log = append(log, "before "+r.Model.Name+" "+r.System)
 		return hook.ModelDecision{}, nil
 	})
-	m := plays(fails(errors.New("1")), fails(errors.New("2")), says("ok"))
-	w := startWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil, onErrors(hook.RetryFailure(0), hook.FallbackFailure("spare")), rewrite, decide)
-	w.send("1")
+	m := rig.Plays(rig.Fails(errors.New("1")), rig.Fails(errors.New("2")), rig.Says("ok"))
+	w := rig.StartWith(t, m, hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil, onErrors(hook.RetryFailure(0), hook.FallbackFailure("spare")), rewrite, decide)
+	w.Send("1")
 	assert.Equal(t, []string{
 		"rewrite main main", "before main 1", "rewrite main main", "before main 3", "rewrite spare spare", "before spare 5",
 	}, log, "each begins anew with the agent's own request")
@@ -156,10 +145,10 @@ func TestSpecBeforeModelMayStopAnotherAttempt(t *testing.T) {
 		}
 		return hook.ModelDecision{}, nil
 	})
-	w := start(t, plays(fails(errors.New("1")), says("never")), onErrors(hook.RetryFailure(0)), decide)
-	out := w.send("1")
+	w := rig.Start(t, rig.Plays(rig.Fails(errors.New("1")), rig.Says("never")), onErrors(hook.RetryFailure(0)), decide)
+	out := w.Send("1")
 	assert.Equal(t, hook.StopStopRequested, out.Stop)
-	assert.Len(t, w.model.requests, 1)
+	assert.Len(t, w.Model.Requests, 1)
 }
 
 func TestSpecAReplyInPlaceOfAFailureIsHeldAndJudged(t *testing.T) {
@@ -177,16 +166,16 @@ func TestSpecAReplyInPlaceOfAFailureIsHeldAndJudged(t *testing.T) {
 		r.Content = r.Content.Append(message.TextBlock("!"))
 		return r, nil
 	})
-	w := startWith(t, plays(fails(errBusyModel), fails(errBusyModel)), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil,
+	w := rig.StartWith(t, rig.Plays(rig.Fails(errBusyModel), rig.Fails(errBusyModel)), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, nil,
 		onErrors(hook.RespondFailure(reply)), judge, rewrite)
-	out := w.send("1")
+	out := w.Send("1")
 	assert.Equal(t, "try later!", out.Text())
 	require.Len(t, judged, 2)
 	assert.Equal(t, message.FinishStop, judged[0].Finish)
 	assert.Equal(t, "main", judged[0].Model)
 	assert.Equal(t, message.Usage{Output: 6}, out.Usage)
-	assert.Len(t, w.eventsOf(event.TextDelta), 2, "only what was accepted is shown")
-	assert.Equal(t, []string{"user 1", "assistant try later !"}, w.history())
+	assert.Len(t, w.EventsOf(event.TextDelta), 2, "only what was accepted is shown")
+	assert.Equal(t, []string{"user 1", "assistant try later !"}, w.History())
 }
 
 func TestSpecShownTextOfAFailedAttemptIsTakenBack(t *testing.T) {
@@ -200,11 +189,11 @@ func TestSpecShownTextOfAFailedAttemptIsTakenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, plays(fails(errors.New("cut"), "half"), says("whole")), onErrors(tc.answer))
-			out := w.send("1")
+			w := rig.Start(t, rig.Plays(rig.Fails(errors.New("cut"), "half"), rig.Says("whole")), onErrors(tc.answer))
+			out := w.Send("1")
 			assert.Equal(t, tc.text, out.Text())
 			var shown []string
-			for _, ev := range w.events {
+			for _, ev := range w.Events {
 				switch ev.Kind {
 				case event.TextDelta:
 					shown = append(shown, ev.Text)
@@ -213,8 +202,8 @@ func TestSpecShownTextOfAFailedAttemptIsTakenBack(t *testing.T) {
 				}
 			}
 			assert.Equal(t, []string{"half", "-", tc.text}, shown)
-			assert.Equal(t, []string{"user 1", "assistant " + tc.text}, w.history(), "nothing of the attempt is stored")
-			assertBrackets(t, w)
+			assert.Equal(t, []string{"user 1", "assistant " + tc.text}, w.History(), "nothing of the attempt is stored")
+			rig.AssertBrackets(t, w)
 		})
 	}
 }
@@ -235,19 +224,19 @@ func TestSpecAFailureThatNobodyAnswersEndsTheTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := start(t, plays(fails(errBusyModel, "half")), tc.hooks...)
-			out, err := w.try(t.Context(), "1")
+			w := rig.Start(t, rig.Plays(rig.Fails(errBusyModel, "half")), tc.hooks...)
+			out, err := w.Try(t.Context(), "1")
 			require.ErrorIs(t, err, errBusyModel)
 			assert.Equal(t, hook.StopError, out.Stop)
-			assert.Len(t, w.eventsOf(event.HookFailed), tc.failed)
-			assert.Equal(t, []string{"user 1"}, w.history())
-			assert.Empty(t, w.eventsOf(event.TurnRetried))
+			assert.Len(t, w.EventsOf(event.HookFailed), tc.failed)
+			assert.Equal(t, []string{"user 1"}, w.History())
+			assert.Empty(t, w.EventsOf(event.TurnRetried))
 		})
 	}
 	t.Run("a hook that fails does not keep the next from answering", func(t *testing.T) {
 		t.Parallel()
-		w := start(t, plays(fails(errors.New("1")), says("ok")), panics, onErrors(hook.RetryFailure(0)))
-		assert.Equal(t, "ok", w.send("1").Text())
+		w := rig.Start(t, rig.Plays(rig.Fails(errors.New("1")), rig.Says("ok")), panics, onErrors(hook.RetryFailure(0)))
+		assert.Equal(t, "ok", w.Send("1").Text())
 	})
 }
 
@@ -259,7 +248,7 @@ func TestSpecOnModelErrorIsNotAskedAboutACancelledTurn(t *testing.T) {
 	})
 	hangs := func(ctx context.Context) message.ModelStream {
 		return func(yield func(message.Chunk, error) bool) {
-			yield(text("half"), nil)
+			yield(rig.Text("half"), nil)
 			<-ctx.Done()
 			yield(message.Chunk{}, ctx.Err())
 		}
@@ -268,34 +257,34 @@ func TestSpecOnModelErrorIsNotAskedAboutACancelledTurn(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := startProvider(t, func(ctx context.Context, _ message.ModelRequest) message.ModelStream { return hangs(ctx) }, hook.Limits{Time: time.Second}, never)
-			out, err := w.try(t.Context(), "1")
+			out, err := w.Try(t.Context(), "1")
 			require.NoError(t, err)
 			assert.Equal(t, hook.StopTimeLimit, out.Stop)
-			require.NoError(t, w.rt.Close(t.Context()))
+			require.NoError(t, w.Runtime.Close(t.Context()))
 		})
 	})
 	t.Run("by its user", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			w := startProvider(t, func(ctx context.Context, _ message.ModelRequest) message.ModelStream { return hangs(ctx) }, hook.Limits{}, never)
-			time.AfterFunc(time.Second, func() { dialog.Stop(w.conv) })
-			out, _ := w.try(t.Context(), "1")
+			time.AfterFunc(time.Second, func() { dialog.Stop(w.Conv) })
+			out, _ := w.Try(t.Context(), "1")
 			assert.Equal(t, hook.StopUserRequested, out.Stop)
-			assert.Equal(t, []string{"user 1", "assistant half"}, w.history(), "what was said is kept as before")
-			require.NoError(t, w.rt.Close(t.Context()))
+			assert.Equal(t, []string{"user 1", "assistant half"}, w.History(), "what was said is kept as before")
+			require.NoError(t, w.Runtime.Close(t.Context()))
 		})
 	})
 }
 
 // startProvider is startWith for a provider of its own.
-func startProvider(t *testing.T, p provider.Func, limits hook.Limits, hooks ...hook.Hook) *world {
+func startProvider(t *testing.T, p provider.Func, limits hook.Limits, hooks ...hook.Hook) *rig.World {
 	t.Helper()
-	w := &world{t: t, store: mem.New(nil)}
-	w.rt = runtime.New(compose(t, hooks), p, &runtime.Options{Store: w.store})
-	require.NoError(t, w.rt.Open(t.Context()))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "a", Limits: limits})
+	w := &rig.World{T: t, Store: mem.New(nil)}
+	w.Runtime = runtime.New(rig.Compose(t, hooks), p, &runtime.Options{Store: w.Store})
+	require.NoError(t, w.Runtime.Open(t.Context()))
+	_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "a", Limits: limits})
 	require.NoError(t, err)
-	w.conv, err = dialog.Conversation(t.Context(), w.rt, "a", "ann")
+	w.Conv, err = dialog.Conversation(t.Context(), w.Runtime, "a", "ann")
 	require.NoError(t, err)
 	return w
 }
@@ -304,27 +293,27 @@ func TestSpecACancelEndsThePauseBeforeARetry(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		limits hook.Limits
-		end    func(w *world, cancel func())
+		end    func(w *rig.World, cancel func())
 		stop   hook.StopReason
 	}{
-		"the time limit": {hook.Limits{Time: time.Second}, func(*world, func()) {}, hook.StopTimeLimit},
-		"the user":       {hook.Limits{}, func(w *world, _ func()) { dialog.Stop(w.conv) }, hook.StopUserRequested},
-		"the context":    {hook.Limits{}, func(_ *world, cancel func()) { cancel() }, hook.StopCancelled},
+		"the time limit": {hook.Limits{Time: time.Second}, func(*rig.World, func()) {}, hook.StopTimeLimit},
+		"the user":       {hook.Limits{}, func(w *rig.World, _ func()) { dialog.Stop(w.Conv) }, hook.StopUserRequested},
+		"the context":    {hook.Limits{}, func(_ *rig.World, cancel func()) { cancel() }, hook.StopCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				w := startWith(t, plays(fails(errBusyModel, "half"), says("never")), hook.AgentConfig{Name: "a", Limits: tc.limits}, nil, onErrors(hook.RetryFailure(time.Hour)))
+				w := rig.StartWith(t, rig.Plays(rig.Fails(errBusyModel, "half"), rig.Says("never")), hook.AgentConfig{Name: "a", Limits: tc.limits}, nil, onErrors(hook.RetryFailure(time.Hour)))
 				time.AfterFunc(time.Second, func() { tc.end(w, cancel) })
 				began := time.Now()
-				out, _ := w.try(ctx, "1")
+				out, _ := w.Try(ctx, "1")
 				assert.Equal(t, time.Second, time.Since(began))
 				assert.Equal(t, tc.stop, out.Stop)
-				assert.Len(t, w.model.requests, 1)
-				assert.Equal(t, []string{"user 1"}, w.history(), "clients were told to drop the text, so it is not kept")
-				require.NoError(t, w.rt.Close(t.Context()))
+				assert.Len(t, w.Model.Requests, 1)
+				assert.Equal(t, []string{"user 1"}, w.History(), "clients were told to drop the text, so it is not kept")
+				require.NoError(t, w.Runtime.Close(t.Context()))
 			})
 		})
 	}
@@ -336,8 +325,8 @@ func TestSpecAHooksOwnFailureIsNoFailureOfTheModel(t *testing.T) {
 	wrap := point.WrapModelFunc(func(context.Context, *hook.Step, message.ModelRequest, hook.ModelNext) message.ModelStream {
 		panic("boom")
 	})
-	w := start(t, plays(says("never")), h, wrap)
-	_, err := w.try(t.Context(), "1")
+	w := rig.Start(t, rig.Plays(rig.Says("never")), h, wrap)
+	_, err := w.Try(t.Context(), "1")
 	var f *hook.Failure
 	require.ErrorAs(t, err, &f)
 	assert.Empty(t, h.seen, "a wrap fails closed: nobody lifts that")
@@ -345,18 +334,18 @@ func TestSpecAHooksOwnFailureIsNoFailureOfTheModel(t *testing.T) {
 
 func TestSpecTheUsageOfAFailedAttemptCounts(t *testing.T) {
 	t.Parallel()
-	reports := chunks(text("x"), finish(message.FinishStop), text("behind the finish"))
+	reports := rig.Chunks(rig.Text("x"), rig.Finish(message.FinishStop), rig.Text("behind the finish"))
 	price := func(model string, u message.Usage) hook.Cost {
 		return hook.Cost(u.Total()) * map[string]hook.Cost{"main": 1, "spare": 100}[model]
 	}
-	w := startWith(t, plays(reports, says("ok")), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, &runtime.Options{Price: price}, onErrors(hook.FallbackFailure("spare")))
-	out := w.send("1")
+	w := rig.StartWith(t, rig.Plays(reports, rig.Says("ok")), hook.AgentConfig{Name: "a", Model: message.Model{Name: "main"}}, &runtime.Options{Price: price}, onErrors(hook.FallbackFailure("spare")))
+	out := w.Send("1")
 	assert.Equal(t, message.Usage{Input: 20, Output: 10}, out.Usage)
 	assert.Equal(t, hook.Cost(1515), out.Cost, "each call at the price of the model that answered")
-	require.Len(t, w.eventsOf(event.Usage), 2)
-	assert.Equal(t, hook.Cost(15), w.eventsOf(event.Usage)[0].Detail().Cost)
-	assert.Equal(t, hook.Cost(1500), w.eventsOf(event.Usage)[1].Detail().Cost)
-	assert.Equal(t, hook.Cost(1515), w.eventsOf(event.TurnEnd)[0].Detail().Cost)
+	require.Len(t, w.EventsOf(event.Usage), 2)
+	assert.Equal(t, hook.Cost(15), w.EventsOf(event.Usage)[0].Detail().Cost)
+	assert.Equal(t, hook.Cost(1500), w.EventsOf(event.Usage)[1].Detail().Cost)
+	assert.Equal(t, hook.Cost(1515), w.EventsOf(event.TurnEnd)[0].Detail().Cost)
 }
 
 func TestSpecRetriesOfAStepAreCapped(t *testing.T) {
@@ -365,23 +354,23 @@ func TestSpecRetriesOfAStepAreCapped(t *testing.T) {
 		t.Parallel()
 		h := onErrors(hook.RetryFailure(0))
 		gone := errors.New("gone")
-		w := start(t, plays(append(slices.Repeat([]message.ModelStream{fails(gone)}, 23), fails(gone, "half"), says("never"))...), h)
-		out, err := w.try(t.Context(), "1")
+		w := rig.Start(t, rig.Plays(append(slices.Repeat([]message.ModelStream{rig.Fails(gone)}, 23), rig.Fails(gone, "half"), rig.Says("never"))...), h)
+		out, err := w.Try(t.Context(), "1")
 		require.ErrorIs(t, err, runtime.ErrRetries)
 		require.ErrorIs(t, err, gone)
 		assert.Equal(t, hook.StopError, out.Stop)
-		assert.Equal(t, []hook.StopReason{hook.StopRetryLimit, hook.StopError}, reasons(out))
+		assert.Equal(t, []hook.StopReason{hook.StopRetryLimit, hook.StopError}, rig.Reasons(out))
 		assert.Len(t, h.seen, 24, "it is asked about each of them")
 		assert.Equal(t, 24, h.seen[23].Attempt)
-		assert.Len(t, w.model.requests, 24)
-		assert.Len(t, w.eventsOf(event.TurnRetried), 23)
+		assert.Len(t, w.Model.Requests, 24)
+		assert.Len(t, w.EventsOf(event.TurnRetried), 23)
 	})
 	t.Run("past the cap a reply still counts", func(t *testing.T) {
 		t.Parallel()
 		again := hook.FallbackFailure("x")
 		h := onErrors(again, again, again, hook.RespondFailure(message.ModelReply{Content: message.ListOf(message.TextBlock("sorry"))}))
-		w := start(t, plays(fails(errBusyModel), fails(errBusyModel), fails(errBusyModel), fails(errBusyModel)), h)
-		assert.Equal(t, "sorry", w.send("1").Text())
+		w := rig.Start(t, rig.Plays(rig.Fails(errBusyModel), rig.Fails(errBusyModel), rig.Fails(errBusyModel), rig.Fails(errBusyModel)), h)
+		assert.Equal(t, "sorry", w.Send("1").Text())
 	})
 	t.Run("apart from those of AfterModel", func(t *testing.T) {
 		t.Parallel()
@@ -389,27 +378,20 @@ func TestSpecRetriesOfAStepAreCapped(t *testing.T) {
 			return hook.RetryReply("better"), nil
 		})
 		again := hook.FallbackFailure("x")
-		w := start(t, plays(fails(errBusyModel), says("1"), fails(errBusyModel), says("2"), says("3"), says("4"), says("never")), onErrors(again), judge)
-		out, err := w.try(t.Context(), "1")
+		w := rig.Start(t, rig.Plays(rig.Fails(errBusyModel), rig.Says("1"), rig.Fails(errBusyModel), rig.Says("2"), rig.Says("3"), rig.Says("4"), rig.Says("never")), onErrors(again), judge)
+		out, err := w.Try(t.Context(), "1")
 		require.ErrorIs(t, err, runtime.ErrRetries)
-		assert.Len(t, w.model.requests, 6)
-		assert.Equal(t, []hook.StopReason{hook.StopRetryLimit, hook.StopError}, reasons(out))
+		assert.Len(t, w.Model.Requests, 6)
+		assert.Equal(t, []hook.StopReason{hook.StopRetryLimit, hook.StopError}, rig.Reasons(out))
 	})
 	t.Run("the next step begins anew", func(t *testing.T) {
 		t.Parallel()
 		again := hook.FallbackFailure("x")
-		m := plays(fails(errBusyModel), fails(errBusyModel), fails(errBusyModel), calls(want{"c1", "echo", `{}`}),
-			fails(errBusyModel), fails(errBusyModel), fails(errBusyModel), says("done"))
+		m := rig.Plays(rig.Fails(errBusyModel), rig.Fails(errBusyModel), rig.Fails(errBusyModel), rig.Calls(rig.Call("c1", "echo", `{}`)),
+			rig.Fails(errBusyModel), rig.Fails(errBusyModel), rig.Fails(errBusyModel), rig.Says("done"))
 		h := onErrors(again)
-		w := start(t, m, h, box(named("echo")))
-		assert.Equal(t, "done", w.send("1").Text())
+		w := rig.Start(t, m, h, rig.Box(rig.Named("echo")))
+		assert.Equal(t, "done", w.Send("1").Text())
 		assert.Equal(t, 1, h.seen[3].Attempt)
 	})
-}
-
-func reasons(out hook.TurnOutcome) (rs []hook.StopReason) {
-	for _, s := range out.Signals.All() {
-		rs = append(rs, s.Reason)
-	}
-	return rs
 }

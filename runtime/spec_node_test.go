@@ -10,6 +10,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -39,12 +40,12 @@ func (n *nodes) beat(t *testing.T, id string) error {
 }
 
 // node starts a process that is a node of the store; its clock is years behind.
-func node(t *testing.T, s *nodes, id string, m *model, hooks ...hook.Hook) *process {
+func node(t *testing.T, s *nodes, id string, m *rig.Model, hooks ...hook.Hook) *rig.Process {
 	t.Helper()
 	require.NoError(t, s.beat(t, id))
 	clock := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := &process{events: make(chan hook.Event, 1_000), ended: make(chan outcome, 1)}
-	p.world = startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{
+	p := &rig.Process{Events: make(chan hook.Event, 1_000), Ended: make(chan rig.Outcome, 1)}
+	p.World = rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{
 		Store: s.Store, Owner: id, Node: true, Now: func() time.Time { return clock },
 		Gone: func(string) bool { panic("only the store says who is dead") },
 	}, hooks...)
@@ -54,74 +55,74 @@ func node(t *testing.T, s *nodes, id string, m *model, hooks ...hook.Hook) *proc
 func TestSpecANodeThatBeatsKeepsItsConversation(t *testing.T) {
 	t.Parallel()
 	s := newNodes()
-	tool := newGate("wait")
-	first := node(t, s, "first", plays(calls(want{"c1", "wait", `{}`}), says("one")), box(tool.tool))
-	second := node(t, s, "second", plays(says("two")), box(tool.tool))
-	first.sends("1")
-	<-tool.reached
+	tool := rig.NewGate("wait")
+	first := node(t, s, "first", rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("one")), rig.Box(tool.Tool))
+	second := node(t, s, "second", rig.Plays(rig.Says("two")), rig.Box(tool.Tool))
+	first.Sends("1")
+	<-tool.Reached
 	for range 10 {
 		s.pass(2 * time.Second)
 		require.NoError(t, s.beat(t, "first"))
-		_, err := second.try(t.Context(), "2")
+		_, err := second.Try(t.Context(), "2")
 		require.ErrorIs(t, err, runtime.ErrBusy)
 	}
-	interrupted, err := second.conv.Interrupted(t.Context())
+	interrupted, err := second.Conv.Interrupted(t.Context())
 	require.NoError(t, err)
 	assert.False(t, interrupted)
-	close(tool.open)
-	require.NoError(t, first.ends().err)
-	second.send("2")
+	close(tool.Open)
+	require.NoError(t, first.Ends().Returned)
+	second.Send("2")
 }
 
 func TestSpecWhatADeadNodeHasLeftIsTakenOver(t *testing.T) {
 	t.Parallel()
 	s := newNodes()
-	tool := newGate("wait")
-	first := node(t, s, "first", plays(calls(want{"c1", "wait", `{}`}), says("never asked")), box(tool.tool))
-	second := node(t, s, "second", plays(says("two")), box(tool.tool))
-	first.sends("1")
-	<-tool.reached
+	tool := rig.NewGate("wait")
+	first := node(t, s, "first", rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("never asked")), rig.Box(tool.Tool))
+	second := node(t, s, "second", rig.Plays(rig.Says("two")), rig.Box(tool.Tool))
+	first.Sends("1")
+	<-tool.Reached
 	s.pass(3*time.Second + time.Millisecond)
 	require.ErrorIs(t, s.beat(t, "second"), store.ErrLate)
-	interrupted, err := second.conv.Interrupted(t.Context())
+	interrupted, err := second.Conv.Interrupted(t.Context())
 	require.NoError(t, err)
 	assert.True(t, interrupted)
 
-	second.resumes()
-	require.NoError(t, second.ends().err)
-	lines := second.history()
+	second.Resumes()
+	require.NoError(t, second.Ends().Returned)
+	lines := second.History()
 	assert.Contains(t, lines[2], "tool c1 wait cancelled: interrupted", "its effect is not known, so it does not run twice")
 	assert.Equal(t, "assistant two", lines[len(lines)-1])
 
 	require.ErrorIs(t, s.beat(t, "first"), store.ErrLate)
-	first.rt.CheckLeases(t.Context())
-	require.ErrorIs(t, first.ends().err, runtime.ErrLeaseLost, "who wakes notices, and stops")
-	assert.Equal(t, lines, second.history(), "and has changed nothing")
+	first.Runtime.CheckLeases(t.Context())
+	require.ErrorIs(t, first.Ends().Returned, runtime.ErrLeaseLost, "who wakes notices, and stops")
+	assert.Equal(t, lines, second.History(), "and has changed nothing")
 }
 
 func TestSpecANodeThatWasLateAndLostNothingGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newNodes()
-	tool := newGate("wait")
-	first := node(t, s, "first", plays(calls(want{"c1", "wait", `{}`}), says("one")), box(tool.tool))
-	first.sends("1")
-	<-tool.reached
+	tool := rig.NewGate("wait")
+	first := node(t, s, "first", rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("one")), rig.Box(tool.Tool))
+	first.Sends("1")
+	<-tool.Reached
 	s.pass(time.Minute)
 	require.ErrorIs(t, s.beat(t, "first"), store.ErrLate)
-	first.rt.CheckLeases(t.Context())
-	close(tool.open)
-	require.NoError(t, first.ends().err)
-	assert.Len(t, first.history(), 4)
+	first.Runtime.CheckLeases(t.Context())
+	close(tool.Open)
+	require.NoError(t, first.Ends().Returned)
+	assert.Len(t, first.History(), 4)
 }
 
 func TestSpecANodeThatCannotReachTheStoreLetsGo(t *testing.T) {
 	t.Parallel()
 	s := newNodes()
-	tool := newGate("wait")
-	first := node(t, s, "first", plays(calls(want{"c1", "wait", `{}`}), says("never asked")), box(tool.tool))
-	first.sends("1")
-	<-tool.reached
-	first.until(event.CallStart, 1)
-	first.rt.LoseLeases()
-	require.ErrorIs(t, first.ends().err, runtime.ErrLeaseLost)
+	tool := rig.NewGate("wait")
+	first := node(t, s, "first", rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("never asked")), rig.Box(tool.Tool))
+	first.Sends("1")
+	<-tool.Reached
+	first.Until(event.CallStart, 1)
+	first.Runtime.LoseLeases()
+	require.ErrorIs(t, first.Ends().Returned, runtime.ErrLeaseLost)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
 
@@ -20,8 +21,8 @@ import (
 // died.
 
 // runsAgent is a tool that runs the agent "b".
-func runsAgent() tool {
-	return tool{message.Tool{Name: "run", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+func runsAgent() rig.Tool {
+	return rig.Tool{Tool: message.Tool{Name: "run", Waits: true}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		_, _ = env.Call.Step().Turn().Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("task"), Call: env.Call})
 		return message.TextResult("ran")
 	}}
@@ -50,41 +51,41 @@ func TestSpecTheEndOfARunningChildIsEmitted(t *testing.T) {
 	for name, resume := range map[string]bool{"resumed": true, "settled": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, mark := newGate("wait"), newGate("mark")
-			w, s := bootOver(t, nil, plays(calls(want{"c1", "run", `{}`}, want{"c2", "mark", `{}`}), calls(want{"c3", "wait", `{}`})), box(runsAgent(), g.tool, mark.tool))
-			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+			g, mark := rig.NewGate("wait"), rig.NewGate("mark")
+			w, s := bootOver(t, nil, rig.Plays(rig.Calls(rig.Call("c1", "run", `{}`), rig.Call("c2", "mark", `{}`)), rig.Calls(rig.Call("c3", "wait", `{}`))), rig.Box(runsAgent(), g.Tool, mark.Tool))
+			_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended, marked := make(chan struct{}), make(chan struct{})
 			go func() {
 				defer close(ended)
-				_, _ = dialog.Send(ctx, w.conv, message.TextInput("1"), nil)
+				_, _ = dialog.Send(ctx, w.Conv, message.TextInput("1"), nil)
 			}()
-			<-g.reached
-			<-mark.reached
-			close(mark.open) // so that the beginning of the child is kept
+			<-g.Reached
+			<-mark.Reached
+			close(mark.Open) // so that the beginning of the child is kept
 			go func() {
 				defer close(marked)
-				for len(brackets(t, s, w.conv.ID())) < 3 {
+				for len(brackets(t, s, w.Conv.ID())) < 3 {
 				}
 			}()
 			<-marked
 			s.dead.Store(true)
 			cancel()
 			<-ended
-			w, s = bootOver(t, s, plays(says("done"), says("done")), box(runsAgent(), g.tool, mark.tool))
-			_, err = w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+			w, s = bootOver(t, s, rig.Plays(rig.Says("done"), rig.Says("done")), rig.Box(runsAgent(), g.Tool, mark.Tool))
+			_, err = w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"})
 			require.NoError(t, err)
 			if resume {
-				_, err = dialog.Resume(t.Context(), w.conv, nil)
+				_, err = dialog.Resume(t.Context(), w.Conv, nil)
 				require.NoError(t, err)
 			} else {
-				w.send("2")
+				w.Send("2")
 			}
 			assert.Equal(t, []string{
 				"turn_start 0", "subagent_start 1 run ", "turn_start 1",
 				"turn_start 0", "subagent_start 1 run ", "turn_start 1", "turn_end 1", "subagent_end 1 run cancelled", "turn_end 0",
-			}, brackets(t, s, w.conv.ID())[:9])
+			}, brackets(t, s, w.Conv.ID())[:9])
 		})
 	}
 }
@@ -122,17 +123,17 @@ func TestSpecTheEndOfAnEndedChildIsEmitted(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s := bootOver(t, nil, plays(says("done")), hook.Nop{})
-			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b"})
+			w, s := bootOver(t, nil, rig.Plays(rig.Says("done")), hook.Nop{})
+			_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b"})
 			require.NoError(t, err)
-			rec, err := s.Claim(t.Context(), w.conv.ID(), store.Claim{Owner: "dead", Hold: 1})
+			rec, err := s.Claim(t.Context(), w.Conv.ID(), store.Claim{Owner: "dead", Hold: 1})
 			require.NoError(t, err)
 			_, err = s.Store.Append(t.Context(), rec.ID, store.Append{Epoch: rec.Lease.Epoch, Messages: message.MessagesOf(message.UserText("1")),
 				Entries: []store.Entry{{Kind: store.EntryTurn, Data: `{"id":"t1","number":1,"from":0}`}}, Events: append(first, test.told...)})
 			require.NoError(t, err)
-			w.send("2")
+			w.Send("2")
 			var ends []string
-			for _, b := range brackets(t, s, w.conv.ID()) {
+			for _, b := range brackets(t, s, w.Conv.ID()) {
 				if b != "turn_start 0" && b != "turn_end 0" {
 					ends = append(ends, b)
 				}

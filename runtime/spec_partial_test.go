@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 )
@@ -30,32 +31,32 @@ func saidHalf(a store.Append) bool {
 
 // cutShort is a store in which the turn's last message was the last thing that was
 // stored.
-func cutShort(t *testing.T, cfg hook.AgentConfig, stream func(w *world) message.ModelStream, end func(w *world, cancel func())) *mortal {
+func cutShort(t *testing.T, cfg hook.AgentConfig, stream func(w *rig.World) message.ModelStream, end func(w *rig.World, cancel func())) *mortal {
 	t.Helper()
-	var w *world
-	m := plays(func(yield func(message.Chunk, error) bool) { stream(w)(yield) })
+	var w *rig.World
+	m := rig.Plays(func(yield func(message.Chunk, error) bool) { stream(w)(yield) })
 	first, s := bootOver(t, nil, m)
 	w = first
 	s.last = saidHalf
 	if cfg.Limits != (hook.Limits{}) {
-		_, err := w.rt.Register(t.Context(), cfg)
+		_, err := w.Runtime.Register(t.Context(), cfg)
 		require.NoError(t, err)
-		w.conv, err = dialog.Conversation(t.Context(), w.rt, cfg.Name, "ann")
+		w.Conv, err = dialog.Conversation(t.Context(), w.Runtime, cfg.Name, "ann")
 		require.NoError(t, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go end(w, cancel)
-	_, _ = dialog.Send(ctx, w.conv, message.TextInput("1"), nil)
+	_, _ = dialog.Send(ctx, w.Conv, message.TextInput("1"), nil)
 	require.True(t, s.dead.Load())
 	return s
 }
 
 // half says half an answer and then waits until the turn is cancelled.
-func half(reached chan struct{}) func(w *world) message.ModelStream {
-	return func(*world) message.ModelStream {
+func half(reached chan struct{}) func(w *rig.World) message.ModelStream {
+	return func(*rig.World) message.ModelStream {
 		return func(yield func(message.Chunk, error) bool) {
-			for said := yield(text("half"), nil); said; said = yield(message.Chunk{Kind: message.ChunkText}, nil) {
+			for said := yield(rig.Text("half"), nil); said; said = yield(message.Chunk{Kind: message.ChunkText}, nil) {
 				select {
 				case reached <- struct{}{}:
 				default:
@@ -68,35 +69,35 @@ func half(reached chan struct{}) func(w *world) message.ModelStream {
 
 func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 	t.Parallel()
-	finishing := func(r message.FinishReason) func(*world) message.ModelStream {
-		return func(*world) message.ModelStream { return chunks(text("half"), finish(r)) }
+	finishing := func(r message.FinishReason) func(*rig.World) message.ModelStream {
+		return func(*rig.World) message.ModelStream { return rig.Chunks(rig.Text("half"), rig.Finish(r)) }
 	}
 	tests := map[string]struct {
 		cfg     hook.AgentConfig
-		stream  func(reached chan struct{}) func(*world) message.ModelStream
-		end     func(w *world, cancel func())
+		stream  func(reached chan struct{}) func(*rig.World) message.ModelStream
+		end     func(w *rig.World, cancel func())
 		stop    hook.StopReason
 		partial bool
 	}{
-		"cancelled": {stream: half, end: func(_ *world, cancel func()) { cancel() }, stop: hook.StopCancelled, partial: true},
-		"stopped":   {stream: half, end: func(w *world, _ func()) { dialog.Stop(w.conv) }, stop: hook.StopUserRequested, partial: true},
+		"cancelled": {stream: half, end: func(_ *rig.World, cancel func()) { cancel() }, stop: hook.StopCancelled, partial: true},
+		"stopped":   {stream: half, end: func(w *rig.World, _ func()) { dialog.Stop(w.Conv) }, stop: hook.StopUserRequested, partial: true},
 		"out of time": {
 			cfg: hook.AgentConfig{Name: "b", Limits: hook.Limits{Time: 50 * time.Millisecond}}, stream: half,
-			end: func(*world, func()) {}, stop: hook.StopTimeLimit, partial: true,
+			end: func(*rig.World, func()) {}, stop: hook.StopTimeLimit, partial: true,
 		},
 		"out of tokens": {
-			stream: func(reached chan struct{}) func(*world) message.ModelStream {
+			stream: func(reached chan struct{}) func(*rig.World) message.ModelStream {
 				close(reached)
 				return finishing(message.FinishLength)
 			},
-			end: func(*world, func()) {}, stop: hook.StopMaxTokens,
+			end: func(*rig.World, func()) {}, stop: hook.StopMaxTokens,
 		},
 		"filtered": {
-			stream: func(reached chan struct{}) func(*world) message.ModelStream {
+			stream: func(reached chan struct{}) func(*rig.World) message.ModelStream {
 				close(reached)
 				return finishing(message.FinishFilter)
 			},
-			end: func(*world, func()) {}, stop: hook.StopRefused,
+			end: func(*rig.World, func()) {}, stop: hook.StopRefused,
 		},
 	}
 	for name, test := range tests {
@@ -104,25 +105,25 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 			t.Run(name+map[bool]string{true: ", resumed", false: ", settled"}[resume], func(t *testing.T) {
 				t.Parallel()
 				reached := make(chan struct{}, 1) // the model may say it before anybody waits
-				s := cutShort(t, test.cfg, test.stream(reached), func(w *world, cancel func()) { <-reached; test.end(w, cancel) })
-				m := plays(says("next"))
+				s := cutShort(t, test.cfg, test.stream(reached), func(w *rig.World, cancel func()) { <-reached; test.end(w, cancel) })
+				m := rig.Plays(rig.Says("next"))
 				w, s := bootOver(t, s, m)
 				if test.cfg.Name != "" {
-					_, err := w.rt.Register(t.Context(), test.cfg)
+					_, err := w.Runtime.Register(t.Context(), test.cfg)
 					require.NoError(t, err)
-					w.conv, err = dialog.Conversation(t.Context(), w.rt, test.cfg.Name, "ann")
+					w.Conv, err = dialog.Conversation(t.Context(), w.Runtime, test.cfg.Name, "ann")
 					require.NoError(t, err)
 				}
 				if resume {
-					out, err := dialog.Resume(t.Context(), w.conv, nil)
+					out, err := dialog.Resume(t.Context(), w.Conv, nil)
 					assert.Equal(t, test.stop, out.Stop)
 					assert.Equal(t, test.stop == hook.StopUserRequested, errors.Is(err, runtime.ErrStopped))
 					assert.Equal(t, "half", out.Text())
-					assert.Empty(t, m.requests, "the turn has had its end, and goes on with nothing")
+					assert.Empty(t, m.Requests, "the turn has had its end, and goes on with nothing")
 				} else {
-					w.send("2")
+					w.Send("2")
 				}
-				events, err := s.Events(t.Context(), w.conv.ID(), 0, 1000)
+				events, err := s.Events(t.Context(), w.Conv.ID(), 0, 1000)
 				require.NoError(t, err)
 				var ends []hook.StopReason
 				for _, e := range events {
@@ -133,7 +134,7 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 					}
 				}
 				assert.Equal(t, test.stop, ends[0], "as everybody hears it")
-				ms, err := s.Messages(t.Context(), w.conv.ID())
+				ms, err := s.Messages(t.Context(), w.Conv.ID())
 				require.NoError(t, err)
 				assert.Equal(t, test.partial, ms[1].Partial, "%v", ms[1])
 			})
@@ -145,15 +146,15 @@ func TestSpecHalfAnAnswerIsNeverAWholeOne(t *testing.T) {
 func TestSpecHalfAnAnswerIsKnownByItself(t *testing.T) {
 	t.Parallel()
 	reached := make(chan struct{})
-	s := cutShort(t, hook.AgentConfig{}, half(reached), func(w *world, cancel func()) { <-reached; cancel() })
+	s := cutShort(t, hook.AgentConfig{}, half(reached), func(w *rig.World, cancel func()) { <-reached; cancel() })
 	forgetful := &endless{s}
 	o := &runtime.Options{Store: forgetful, Gone: func(string) bool { return true }}
-	w := startWith(t, plays(says("next")), hook.AgentConfig{Name: "a"}, o)
+	w := rig.StartWith(t, rig.Plays(rig.Says("next")), hook.AgentConfig{Name: "a"}, o)
 	s.dead.Store(false)
-	out, err := dialog.Resume(t.Context(), w.conv, nil)
+	out, err := dialog.Resume(t.Context(), w.Conv, nil)
 	require.Error(t, err)
 	assert.Equal(t, hook.StopCancelled, out.Stop)
-	assert.Empty(t, w.model.requests)
+	assert.Empty(t, w.Model.Requests)
 }
 
 // endless is a store that has lost how turns end.
@@ -180,12 +181,12 @@ func TestSpecACancelledTurnIsNotResumed(t *testing.T) {
 		close(judging)
 		return hook.ReplyDecision{}, nil
 	}
-	w, first := bootOver(t, nil, plays(half(make(chan struct{}, 1))(nil)), point.AfterModelFunc(dies))
+	w, first := bootOver(t, nil, rig.Plays(half(make(chan struct{}, 1))(nil)), point.AfterModelFunc(dies))
 	s = first
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := dialog.Send(ctx, w.conv, message.TextInput("1"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+		_, err := dialog.Send(ctx, w.Conv, message.TextInput("1"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 			if ev.Kind == event.TextDelta {
 				cancel()
 			}
@@ -194,11 +195,11 @@ func TestSpecACancelledTurnIsNotResumed(t *testing.T) {
 	}()
 	<-judging
 	require.Error(t, <-ended)
-	m := plays(says("a whole answer"))
+	m := rig.Plays(rig.Says("a whole answer"))
 	w, _ = bootOver(t, s, m)
-	out, err := dialog.Resume(t.Context(), w.conv, nil)
+	out, err := dialog.Resume(t.Context(), w.Conv, nil)
 	require.Error(t, err)
 	assert.Equal(t, hook.StopCancelled, out.Stop)
-	assert.Empty(t, m.requests)
-	assert.Equal(t, []string{"user 1"}, w.history())
+	assert.Empty(t, m.Requests)
+	assert.Equal(t, []string{"user 1"}, w.History())
 }

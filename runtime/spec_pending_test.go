@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
@@ -63,27 +64,27 @@ func pendingAt(t *testing.T, rt *runtime.Runtime, conversation string, found fun
 
 func TestSpecTheApprovalOfAChildsCallWaitsInTheConversationThatPeopleSee(t *testing.T) {
 	t.Parallel()
-	cast := cast{
-		"chief":  plays(delegates("helper"), says("done")),
-		"helper": plays(calls(want{"h1", "danger", `{}`}), says("did it")),
+	cast := rig.Cast{
+		"chief":  rig.Plays(rig.Delegates("helper"), rig.Says("done")),
+		"helper": rig.Plays(rig.Calls(rig.Call("h1", "danger", `{}`)), rig.Says("did it")),
 	}
-	w := stage(t, cast, nil, agents("chief", "helper"), delegate.New(nil), asksFor("danger"), byPeople(unchanged), box(named("danger")))
+	w := rig.Stage(t, cast, nil, rig.Agents("chief", "helper"), delegate.New(nil), asksFor("danger"), byPeople(unchanged), rig.Box(rig.Named("danger")))
 	var asked runtime.Request
-	observe, wait := pendingAt(t, w.rt, w.conv.ID(), func(all []runtime.Request) {
+	observe, wait := pendingAt(t, w.Runtime, w.Conv.ID(), func(all []runtime.Request) {
 		if assert.Len(t, all, 1) {
 			asked = all[0]
-			assert.NoError(t, w.rt.Answer("", asked.ID, "ann", approves))
+			assert.NoError(t, w.Runtime.Answer("", asked.ID, "ann", approves))
 			<-asked.Done()
 		}
 	})
 	var events []hook.Event
-	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+	_, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		events = append(events, ev)
 		observe(ev)
 	}})
 	require.NoError(t, err)
 	wait()
-	assert.Equal(t, []any{w.conv.ID(), "helper", 1, message.JSON(`{}`)}, []any{asked.Conversation, asked.Agent, asked.Depth, asked.Approval.Args})
+	assert.Equal(t, []any{w.Conv.ID(), "helper", 1, message.JSON(`{}`)}, []any{asked.Conversation, asked.Agent, asked.Depth, asked.Approval.Args})
 	var kinds []hook.EventKind
 	for _, ev := range events {
 		switch ev.Kind {
@@ -95,14 +96,14 @@ func TestSpecTheApprovalOfAChildsCallWaitsInTheConversationThatPeopleSee(t *test
 		}
 	}
 	assert.Equal(t, []hook.EventKind{event.ApprovalAsked, event.ApprovalGiven}, kinds)
-	assert.Empty(t, w.rt.Pending())
+	assert.Empty(t, w.Runtime.Pending())
 }
 
 func TestSpecACallThatIsApprovedWithoutAPersonKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(calls(want{"1", "x", "{}"}), says("done")), asksFor("x"), &person{answers: []hook.ApprovalDecision{hook.ApproveCall()}}, box(named("x")))
-	observe, wait := pendingAt(t, w.rt, w.conv.ID(), func(all []runtime.Request) { assert.Empty(t, all) })
-	_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: observe})
+	w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), asksFor("x"), &rig.Person{Answers: []hook.ApprovalDecision{hook.ApproveCall()}}, rig.Box(rig.Named("x")))
+	observe, wait := pendingAt(t, w.Runtime, w.Conv.ID(), func(all []runtime.Request) { assert.Empty(t, all) })
+	_, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: observe})
 	require.NoError(t, err)
 	wait()
 }
@@ -113,22 +114,22 @@ func TestSpecACancelledTurnLeavesNothingWaiting(t *testing.T) {
 	for name, of := range map[string]func(context.Context) context.Context{"the turn's context": unchanged, "its own": context.WithoutCancel} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := startWith(t, plays(calls(want{"1", "x", "{}"}), says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: 10 * time.Millisecond}},
-				asksFor("x"), byPeople(of), box(does("x", never(t))))
+			w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}")), rig.Says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: 10 * time.Millisecond}},
+				asksFor("x"), byPeople(of), rig.Box(rig.Does("x", rig.Never(t))))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var asked []runtime.Request
-			observe, wait := pendingAt(t, w.rt, w.conv.ID(), func(all []runtime.Request) {
+			observe, wait := pendingAt(t, w.Runtime, w.Conv.ID(), func(all []runtime.Request) {
 				asked = all
 				cancel()
 			})
-			out, _ := dialog.Send(ctx, w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: observe})
+			out, _ := dialog.Send(ctx, w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: observe})
 			wait()
 			assert.Equal(t, hook.StopCancelled, out.Stop)
 			require.Len(t, asked, 1)
 			<-asked[0].Done()
-			assert.Empty(t, w.rt.Pending())
-			require.ErrorIs(t, w.rt.Answer("", asked[0].ID, "ann", approves), runtime.ErrAnswered)
+			assert.Empty(t, w.Runtime.Pending())
+			require.ErrorIs(t, w.Runtime.Answer("", asked[0].ID, "ann", approves), runtime.ErrAnswered)
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -47,7 +48,7 @@ func TestSpecEveryPointFiresAndEveryPartOfItsViewsSaysSomething(t *testing.T) {
 
 // director makes things happen in the script; it has its say at the points of a
 // turn too, by which the witness is shown more.
-type director struct{ life }
+type director struct{ rig.Life }
 
 func (d *director) BeforeTool(_ context.Context, c *hook.ToolCall) (hook.ToolDecision, error) {
 	if c.Name() == "echo" {
@@ -81,29 +82,29 @@ func (d *director) TurnContext(context.Context, *hook.Turn) ([]hook.ContextBlock
 }
 
 // newDirector has a first turn that goes on twice, and a failure to tell of.
-func newDirector(tools ...tool) *director {
-	d := &director{life{toolbox: box(tools...)}}
-	d.stop = func(_ context.Context, turn *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
+func newDirector(tools ...rig.Tool) *director {
+	d := &director{rig.Life{Toolbox: rig.Box(tools...)}}
+	d.AtStop = func(_ context.Context, turn *hook.Turn, s hook.Stopping) (hook.StopDecision, error) {
 		if turn.Depth() == 0 && turn.Number() == 1 && s.Continued < 2 {
 			return hook.ContinueTurn("more"), nil
 		}
 		return hook.StopDecision{}, nil
 	}
-	d.afterStep = func(_ context.Context, s *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
+	d.AtAfterStep = func(_ context.Context, s *hook.Step, _ hook.StepOutcome) (hook.StepDecision, error) {
 		if s.Turn().Number() == 2 {
 			return hook.StopStep(hook.StopFinishReason, "matched").WithContext(`{"finish":"stop"}`), nil
 		}
 		return hook.StepDecision{}, nil
 	}
-	d.afterTurn = func(*hook.Turn, hook.TurnOutcome) { panic("boom") }
+	d.AtAfterTurn = func(*hook.Turn, hook.TurnOutcome) { panic("boom") }
 	return d
 }
 
 // inquires puts a question that is answered already.
-func inquires(w *world) tool {
-	return tool{message.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+func inquires(w *rig.World) rig.Tool {
+	return rig.Tool{Tool: message.Tool{Name: "ask", Waits: true}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		answer := hook.Response{Given: message.ListOf(hook.Given{Text: "this"})}
-		err := w.rt.Answer(w.conv.ID(), env.Key, "ann", answer)
+		err := w.Runtime.Answer(w.Conv.ID(), env.Key, "ann", answer)
 		if err == nil {
 			_, err = env.Call.Host().Ask(ctx, hook.Inquiry{ID: env.Key, Questions: message.ListOf(hook.Question{Text: "Which?"})})
 		}
@@ -115,8 +116,8 @@ func inquires(w *world) tool {
 }
 
 // hands gives the task to a helper.
-func hands() tool {
-	return tool{message.Tool{Name: "hand", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+func hands() rig.Tool {
+	return rig.Tool{Tool: message.Tool{Name: "hand", Waits: true}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "helper", Input: message.TextInput("task"), Call: env.Call})
 		if err != nil {
 			return message.FailedResult(message.FailOperation, err.Error())
@@ -152,37 +153,37 @@ func staged(t *testing.T, without []string, hooks ...hook.Hook) hook.Hook {
 // its end: a first turn with calls of all kinds, a child, an approval, a question,
 // stops that are overruled and a model that fails, and a second that ends well.
 func playEverything(t *testing.T, w *witness, without ...string) {
-	echo := tool{message.Tool{Name: "echo", Description: "says it again", Timeout: time.Minute}, func(_ context.Context, env *hook.Env, s string) message.ToolResult {
+	echo := rig.Tool{Tool: message.Tool{Name: "echo", Description: "says it again", Timeout: time.Minute}, Run: func(_ context.Context, env *hook.Env, s string) message.ToolResult {
 		w.shown("Runner", *env)
 		env.Progress("half")
 		return message.ToolResult{Content: message.ListOf(message.TextBlock(s)), Trust: message.TrustExternal, Meta: `{"n":1}`, Failure: message.FailOperation}
 	}}
-	w.toolbox = box(echo)
-	world := &world{t: t}
+	w.Toolbox = rig.Box(echo)
+	world := &rig.World{T: t}
 	narrow := point.BeforeToolFunc(func(context.Context, *hook.ToolCall) (hook.ToolDecision, error) {
 		return hook.NarrowTool(hook.Grant{Timeout: time.Minute}), nil
 	})
 	down := func(yield func(message.Chunk, error) bool) {
 		err := &provider.Error{Class: message.FailureRateLimit, RetryAfter: time.Millisecond, Err: errors.New("slow down")}
-		_ = yield(text("half"), nil) && yield(message.Chunk{}, err)
+		_ = yield(rig.Text("half"), nil) && yield(message.Chunk{}, err)
 	}
-	filtered := chunks(text("filtered"), finish(message.FinishFilter))
-	models := cast{"helper": plays(says(strings.Repeat("helped ", 20_000))), "chief": plays(
-		chunks(message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, text("well"), message.Chunk{Kind: message.ChunkCallStart, CallID: "c1", Tool: "echo"},
-			message.Chunk{Kind: message.ChunkCallArgs, Text: `{"s":"x"}`}, message.Chunk{Kind: message.ChunkCallEnd}, finish(message.FinishTools)),
-		calls(want{"c2", "nobody", `{}`}, want{"c3", "echo", `{"t":1}`}, want{"c4", "ask", `{}`}, want{"c5", "hand", `{}`}),
-		filtered, filtered, down, down, says("fine"), says("The summary."),
+	filtered := rig.Chunks(rig.Text("filtered"), rig.Finish(message.FinishFilter))
+	models := rig.Cast{"helper": rig.Plays(rig.Says(strings.Repeat("helped ", 20_000))), "chief": rig.Plays(
+		rig.Chunks(message.Chunk{Kind: message.ChunkReasoning, Text: "hm"}, rig.Text("well"), message.Chunk{Kind: message.ChunkCallStart, CallID: "c1", Tool: "echo"},
+			message.Chunk{Kind: message.ChunkCallArgs, Text: `{"s":"x"}`}, message.Chunk{Kind: message.ChunkCallEnd}, rig.Finish(message.FinishTools)),
+		rig.Calls(rig.Call("c2", "nobody", `{}`), rig.Call("c3", "echo", `{"t":1}`), rig.Call("c4", "ask", `{}`), rig.Call("c5", "hand", `{}`)),
+		filtered, filtered, down, down, rig.Says("fine"), rig.Says("The summary."),
 	)}
 	ticks := new(atomic.Int64)
-	world.rt = runtime.New(staged(t, without, narrow, w, newDirector(inquires(world), hands())), models, &runtime.Options{
+	world.Runtime = runtime.New(staged(t, without, narrow, w, newDirector(inquires(world), hands())), models, &runtime.Options{
 		Store: mem.New(&mem.Options{Journal: true}),
 		Now:   func() time.Time { return time.UnixMilli(ticks.Add(1)) },
 		Price: func(_ string, u message.Usage) hook.Cost { return hook.Cost(u.Total()) },
 	})
 	ctx := t.Context()
-	require.NoError(t, world.rt.Open(ctx))
+	require.NoError(t, world.Runtime.Open(ctx))
 	for _, name := range []string{"chief", "helper"} {
-		_, err := world.rt.Register(ctx, hook.AgentConfig{
+		_, err := world.Runtime.Register(ctx, hook.AgentConfig{
 			Loop: message.LoopToolCalling,
 			Name: name, Description: "an agent", Instructions: "Help.", Tools: []string{"echo", "ask", "hand"},
 			Senders: []message.SenderRule{{Tools: []string{"echo"}, Senders: []string{"ann"}}},
@@ -192,13 +193,13 @@ func playEverything(t *testing.T, w *witness, without ...string) {
 		require.NoError(t, err)
 	}
 	var err error
-	world.conv, err = dialog.Conversation(ctx, world.rt, "chief", "ann")
+	world.Conv, err = dialog.Conversation(ctx, world.Runtime, "chief", "ann")
 	require.NoError(t, err)
-	out, err := world.try(ctx, "go")
+	out, err := world.Try(ctx, "go")
 	require.ErrorContains(t, err, "slow down")
 	require.Equal(t, 5, out.Steps)
-	world.send("again")
-	_, err = world.conv.Compact(ctx, &runtime.CompactOptions{Keep: -1})
+	world.Send("again")
+	_, err = world.Conv.Compact(ctx, &runtime.CompactOptions{Keep: -1})
 	require.NoError(t, err)
-	require.NoError(t, world.rt.Close(ctx))
+	require.NoError(t, world.Runtime.Close(ctx))
 }

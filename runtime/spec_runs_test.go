@@ -17,6 +17,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -29,9 +30,9 @@ func asText(t *testing.T, v any) string {
 	return string(data)
 }
 
-func recordedRuns(t *testing.T, w *world, f store.RunFilter) []store.Run {
+func recordedRuns(t *testing.T, w *rig.World, f store.RunFilter) []store.Run {
 	t.Helper()
-	out, err := w.rt.Runs(t.Context(), f)
+	out, err := w.Runtime.Runs(t.Context(), f)
 	require.NoError(t, err)
 	return out
 }
@@ -45,11 +46,11 @@ func TestSpecAHookRunIsRecordedWhenItStarts(t *testing.T) {
 			return hook.DenyTool("not today"), nil
 		})
 		o := &runtime.Options{Events: runtime.Events{RecordHooks: true}}
-		gate, err := composite.Of("Gates", composite.Field{Name: "Slow", Hook: slow}, composite.Field{Name: "Box", Hook: box(does("look", nil))})
+		gate, err := composite.Of("Gates", composite.Field{Name: "Slow", Hook: slow}, composite.Field{Name: "Box", Hook: rig.Box(rig.Does("look", nil))})
 		require.NoError(t, err)
-		w := startWith(t, plays(calls(want{"c1", "look", `{"s":"` + canary + `"}`}), says("done")), hook.AgentConfig{Name: "a"}, o, gate)
+		w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("c1", "look", `{"s":"`+rig.Canary+`"}`)), rig.Says("done")), hook.AgentConfig{Name: "a"}, o, gate)
 		began := time.Now()
-		go w.send("go")
+		go w.Send("go")
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		f := store.RunFilter{Subsystem: "Slow"}
@@ -58,7 +59,7 @@ func TestSpecAHookRunIsRecordedWhenItStarts(t *testing.T) {
 		assert.Equal(t, event.RunRunning, during[0].Status)
 		assert.Equal(t, "BeforeTool", during[0].Point)
 		assert.Equal(t, "c1", during[0].CallID)
-		assert.Equal(t, w.conv.ID(), during[0].Conversation)
+		assert.Equal(t, w.Conv.ID(), during[0].Conversation)
 		assert.NotEmpty(t, during[0].Turn)
 		assert.True(t, during[0].Ended.IsZero())
 		time.Sleep(time.Minute)
@@ -70,10 +71,10 @@ func TestSpecAHookRunIsRecordedWhenItStarts(t *testing.T) {
 		assert.Equal(t, hook.AnswerDeny, after[0].Answer)
 		assert.Equal(t, "not today", after[0].Error)
 		assert.WithinDuration(t, began.Add(20*time.Second), after[0].Ended, time.Second)
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 		all, err := o.Store.(store.Runs).Runs(t.Context(), store.RunFilter{})
 		require.NoError(t, err)
-		assert.NotContains(t, asText(t, all), canary, "arguments are nowhere in the records")
+		assert.NotContains(t, asText(t, all), rig.Canary, "arguments are nowhere in the records")
 	})
 }
 
@@ -84,13 +85,13 @@ func TestSpecTheRecordOfAJobHasItsAttempts(t *testing.T) {
 		o := &runtime.Options{Jobs: handles("k", func(_ context.Context, j runtime.JobRun) error {
 			time.Sleep(2 * time.Second)
 			if j.Attempt < 3 {
-				return errors.New(canary)
+				return errors.New(rig.Canary)
 			}
 			return nil
 		})}
-		a := &adds{policies: gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
-		w := startWith(t, plays(says("ok")), hook.AgentConfig{Name: "a"}, o, a)
-		w.send("go")
+		a := &rig.Adds{Policies: rig.Gives(hook.Policy{Attached: hook.Attached{Jobs: message.ListOf(hook.Job{Kind: "k", Key: "1"})}})}
+		w := rig.StartWith(t, rig.Plays(rig.Says("ok")), hook.AgentConfig{Name: "a"}, o, a)
+		w.Send("go")
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
 		runs := recordedRuns(t, w, store.RunFilter{})
@@ -106,8 +107,8 @@ func TestSpecTheRecordOfAJobHasItsAttempts(t *testing.T) {
 		}
 		assert.NotEmpty(t, r.Attempts[0].Error)
 		assert.Empty(t, r.Attempts[2].Error)
-		assert.NotContains(t, asText(t, runs), canary, "the cause may quote secrets")
-		require.NoError(t, w.rt.Close(t.Context()))
+		assert.NotContains(t, asText(t, runs), rig.Canary, "the cause may quote secrets")
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -121,12 +122,12 @@ func TestSpecARunOfAProcessThatDiedIsInterrupted(t *testing.T) {
 			{ID: "going on", Owner: "alive", Subsystem: "Slow", Point: "BeforeTool", Status: event.RunRunning, Started: time.Now()},
 		}))
 		gone := func(owner string) bool { return owner == "dead" }
-		w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s, Gone: gone, Owner: "me"})
+		w := rig.StartWith(t, rig.Plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: s, Gone: gone, Owner: "me"})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, read := range []func() ([]store.Run, error){
 			func() ([]store.Run, error) {
-				return w.rt.Runs(t.Context(), store.RunFilter{Status: event.RunInterrupted})
+				return w.Runtime.Runs(t.Context(), store.RunFilter{Status: event.RunInterrupted})
 			},
 			func() ([]store.Run, error) {
 				return s.Runs(t.Context(), store.RunFilter{Status: event.RunInterrupted})
@@ -140,7 +141,7 @@ func TestSpecARunOfAProcessThatDiedIsInterrupted(t *testing.T) {
 		running := recordedRuns(t, w, store.RunFilter{Status: event.RunRunning})
 		require.Len(t, running, 1)
 		assert.Equal(t, "going on", running[0].ID)
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }
 
@@ -149,7 +150,7 @@ func TestSpecParallelContributorsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
-		slow := &adds{sections: func(*hook.Turn) ([]hook.PromptSection, error) {
+		slow := &rig.Adds{Sections: func(*hook.Turn) ([]hook.PromptSection, error) {
 			n := now.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
@@ -162,11 +163,11 @@ func TestSpecParallelContributorsAreBounded(t *testing.T) {
 		}{[]hook.Hook{slow, slow, slow, slow, slow, slow}})
 		require.NoError(t, err)
 		o := &runtime.Options{Calls: runtime.Calls{Contributors: composite.Parallel{Point: 2}}}
-		w := startWith(t, plays(says("ok")), hook.AgentConfig{Name: "a"}, o, c)
+		w := rig.StartWith(t, rig.Plays(rig.Says("ok")), hook.AgentConfig{Name: "a"}, o, c)
 		began := time.Now()
-		w.send("go")
+		w.Send("go")
 		assert.Equal(t, int64(2), most.Load())
 		assert.Equal(t, 3*time.Second, time.Since(began))
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/subsystems/delegate"
 )
 
@@ -14,11 +15,11 @@ import (
 // not fit it. Each later one has what is wrong with it, and not the schema again.
 func TestSpecTheSchemaIsSentOnce(t *testing.T) {
 	t.Parallel()
-	wrong := func(id string) want { return want{id, "delegate", `{"tasks":3}`} }
-	w := start(t, plays(calls(wrong("c1"), wrong("c2")), calls(wrong("c3")), says("done"), calls(wrong("c4")), says("done")), delegate.New(nil))
-	w.send("one")
-	w.send("two")
-	results := w.results()
+	wrong := func(id string) rig.ToolCall { return rig.Call(id, "delegate", `{"tasks":3}`) }
+	w := rig.Start(t, rig.Plays(rig.Calls(wrong("c1"), wrong("c2")), rig.Calls(wrong("c3")), rig.Says("done"), rig.Calls(wrong("c4")), rig.Says("done")), delegate.New(nil))
+	w.Send("one")
+	w.Send("two")
+	results := w.Results()
 	require.Len(t, results, 4)
 	const schema = "The arguments must fit this schema: {"
 	for i, r := range results {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -22,23 +23,23 @@ func TestSpecASearchFindsWordsAndShowsNoSecrets(t *testing.T) {
 	t.Parallel()
 	stores := map[string]func(t *testing.T) store.Store{
 		"memory": func(*testing.T) store.Store { return mem.New(nil) },
-		"sqlite": func(t *testing.T) store.Store { return openSQLite(t, t.TempDir()) },
+		"sqlite": func(t *testing.T) store.Store { return rig.OpenSQLite(t, t.TempDir()) },
 	}
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := plays(
-				calls(want{"c1", "echo", `{"s":"canary-argument"}`}), says("The harbour is in the north."),
-				says("Boats lie in the harbour."), says("Nothing here."), says("They looked for a harbour."),
+			m := rig.Plays(
+				rig.Calls(rig.Call("c1", "echo", `{"s":"canary-argument"}`)), rig.Says("The harbour is in the north."),
+				rig.Says("Boats lie in the harbour."), rig.Says("Nothing here."), rig.Says("They looked for a harbour."),
 			)
-			w := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: open(t)}, box(named("echo")))
-			w.send("Where is the harbour?")
-			w.send("And the boats?")
-			w.send("Thank you")
-			_, err := w.conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
+			w := rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: open(t)}, rig.Box(rig.Named("echo")))
+			w.Send("Where is the harbour?")
+			w.Send("And the boats?")
+			w.Send("Thank you")
+			_, err := w.Conv.Compact(t.Context(), &runtime.CompactOptions{Keep: 1})
 			require.NoError(t, err)
 
-			found, err := w.rt.Search(t.Context(), store.Query{Text: "harbour", Before: 2, After: 2})
+			found, err := w.Runtime.Search(t.Context(), store.Query{Text: "harbour", Before: 2, After: 2})
 			require.NoError(t, err)
 			require.Len(t, found, 4)
 			assert.Equal(t, "Where is the harbour?", found[0].Snippet, "the title comes first")
@@ -51,11 +52,11 @@ func TestSpecASearchFindsWordsAndShowsNoSecrets(t *testing.T) {
 			assert.NotContains(t, shown, "canary")
 
 			for _, text := range []string{"canary", "canary*", "argument", "summary", "\"canary-argument\"", "s OR canary", "NEAR(canary)"} {
-				found, err := w.rt.Search(t.Context(), store.Query{Text: text, Before: 8, After: 8})
+				found, err := w.Runtime.Search(t.Context(), store.Query{Text: text, Before: 8, After: 8})
 				require.NoError(t, err, text)
 				assert.NotContains(t, strings.ToLower(fmt.Sprintf("%+v", found)), "canary", text)
 			}
-			found, err = w.rt.Search(t.Context(), store.Query{Text: "harbour", Agent: "a", Sender: "bob"})
+			found, err = w.Runtime.Search(t.Context(), store.Query{Text: "harbour", Agent: "a", Sender: "bob"})
 			require.NoError(t, err)
 			assert.Empty(t, found)
 		})

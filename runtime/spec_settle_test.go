@@ -16,6 +16,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
@@ -30,8 +31,8 @@ func atAfterTurn(call func()) hook.Hook {
 // interruptedTurn is what a process leaves that dies while a tool runs.
 func interruptedTurn(t *testing.T) *mortal {
 	t.Helper()
-	pay := newGate("pay")
-	w, s := bootOver(t, nil, plays(calls(want{"c1", "pay", `{}`})), box(pay.tool))
+	pay := rig.NewGate("pay")
+	w, s := bootOver(t, nil, rig.Plays(rig.Calls(rig.Call("c1", "pay", `{}`))), rig.Box(pay.Tool))
 	dies(t, w, s, "1")
 	return s
 }
@@ -40,25 +41,25 @@ func TestSpecTheHandleBehindASettledTurnIsThatOfItsOwnTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := interruptedTurn(t)
-		wait := newGate("wait")
-		var w *world
+		wait := rig.NewGate("wait")
+		var w *rig.World
 		var settled []error
 		h := atAfterTurn(func() {
-			running := w.conv.Running()
+			running := w.Conv.Running()
 			if running.ID() != "" {
 				return
 			}
 			assert.False(t, running.Ending(), "it has not begun")
 			settled = append(settled, running.Steer(t.Context(), message.TextInput("early")))
 		})
-		w, _ = bootOver(t, s, plays(calls(want{"c2", "wait", `{}`}), says("done")), box(wait.tool), h)
-		turn, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
+		w, _ = bootOver(t, s, rig.Plays(rig.Calls(rig.Call("c2", "wait", `{}`)), rig.Says("done")), rig.Box(wait.Tool), h)
+		turn, err := w.Conv.Start(t.Context(), message.TextInput("2"), nil)
 		require.NoError(t, err)
-		<-wait.reached
+		<-wait.Reached
 		assert.False(t, turn.Ending(), "its first step runs")
 		require.Len(t, settled, 1)
 		assert.ErrorIs(t, settled[0], runtime.ErrIdle)
-		close(wait.open)
+		close(wait.Open)
 		out, err := turn.Wait(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, "done", out.Text())
@@ -71,10 +72,10 @@ func TestSpecTheErrorOfASettlementIsThatOfTheStore(t *testing.T) {
 		s := interruptedTurn(t)
 		var next *mortal
 		h := atAfterTurn(func() { next.dead.Store(true) })
-		w, n := bootOver(t, s, plays(says("never")), box(newGate("pay").tool), h)
+		w, n := bootOver(t, s, rig.Plays(rig.Says("never")), rig.Box(rig.NewGate("pay").Tool), h)
 		next = n
-		_, err := w.try(t.Context(), "2")
-		require.ErrorIs(t, err, errDead)
+		_, err := w.Try(t.Context(), "2")
+		require.ErrorIs(t, err, rig.ErrDead)
 		next.dead.Store(false)
 	})
 }
@@ -90,15 +91,15 @@ func TestSpecACancelledCompactionLeavesNoTurn(t *testing.T) {
 		<-ctx.Done()
 		return d, ctx.Err()
 	})
-	w := startWith(t, plays(says("one"), says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: openSQLite(t, t.TempDir())}, patient)
-	w.send("1")
-	w.send("2")
+	w := rig.StartWith(t, rig.Plays(rig.Says("one"), rig.Says("two")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: rig.OpenSQLite(t, t.TempDir())}, patient)
+	w.Send("1")
+	w.Send("2")
 	for range 2 { // the first one does not make the second one ErrBusy
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-asked; cancel() }()
-		_, err := w.conv.Compact(ctx, keepOne)
+		_, err := w.Conv.Compact(ctx, &runtime.CompactOptions{Keep: 1})
 		require.ErrorIs(t, err, context.Canceled)
-		was, err := w.conv.Interrupted(t.Context())
+		was, err := w.Conv.Interrupted(t.Context())
 		require.NoError(t, err)
 		assert.False(t, was)
 	}
@@ -112,14 +113,14 @@ func TestSpecAFunctionOfOptionsThatEndsItsGoroutineLeavesTheConversationFree(t *
 		ids++
 		return "id" + strconv.Itoa(ids)
 	}}
-	w := startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, o)
+	w := rig.StartWith(t, rig.Plays(rig.Says("done")), hook.AgentConfig{Name: "a"}, o)
 	breaks = func() { panic("no id") }
-	assert.Panics(t, func() { _, _ = w.conv.Send(t.Context(), message.TextInput("1"), nil) })
+	assert.Panics(t, func() { _, _ = w.Conv.Send(t.Context(), message.TextInput("1"), nil) })
 	breaks = goruntime.Goexit
-	_, err := w.conv.Start(t.Context(), message.TextInput("2"), nil)
+	_, err := w.Conv.Start(t.Context(), message.TextInput("2"), nil)
 	require.ErrorContains(t, err, "ended the goroutine of the turn")
 	breaks = func() {}
-	out, err := w.conv.Send(t.Context(), message.TextInput("3"), nil)
+	out, err := w.Conv.Send(t.Context(), message.TextInput("3"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "done", out.Text())
 }
@@ -152,16 +153,16 @@ func TestSpecAGuestWhoseLoopWasAbandonedCanBeUnregistered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &talker{stall: make(chan struct{}), holds: make(chan struct{})}
-		w := startWith(t, plays(says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, h)
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "guest"})
+		w := rig.StartWith(t, rig.Plays(rig.Says("done")), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Grace: time.Second}}, h)
+		_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "guest"})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { time.Sleep(time.Second); cancel(errors.New("enough")) }()
-		_, err = w.conv.Send(ctx, message.TextInput("1"), &runtime.TurnOptions{Guest: "guest"})
+		_, err = w.Conv.Send(ctx, message.TextInput("1"), &runtime.TurnOptions{Guest: "guest"})
 		require.NoError(t, err)
 		close(h.stall)
 		began := time.Now()
-		require.NoError(t, w.rt.Unregister(t.Context(), "guest"))
+		require.NoError(t, w.Runtime.Unregister(t.Context(), "guest"))
 		assert.Less(t, time.Since(began), time.Minute)
 		synctest.Wait()
 	})

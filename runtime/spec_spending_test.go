@@ -14,6 +14,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 	"github.com/grapnel-go/grapnel/runtime/spending"
@@ -28,31 +29,31 @@ func perPriced(model string, u message.Usage) (hook.Cost, bool) {
 	if model == "novel" {
 		return 0, false
 	}
-	return perToken(model, u), true
+	return rig.PerToken(model, u), true
 }
 
 // payer is a world whose spending is kept.
 type payer struct {
-	*world
+	*rig.World
 	kept *mem.Store
 }
 
-func spendsWithin(t *testing.T, m *model, l spending.Limits, hooks ...hook.Hook) *payer {
+func spendsWithin(t *testing.T, m *rig.Model, l spending.Limits, hooks ...hook.Hook) *payer {
 	t.Helper()
 	kept := mem.New(&mem.Options{Journal: true})
 	ledger, err := spending.New(kept, &spending.Options{Limits: l, Price: perPriced})
 	require.NoError(t, err)
 	cfg := hook.AgentConfig{Name: "a", Model: message.Model{Name: "main", MaxTokens: 1}}
-	return &payer{startWith(t, m, cfg, &runtime.Options{Store: kept, Project: "/p", Spending: ledger}, hooks...), kept}
+	return &payer{rig.StartWith(t, m, cfg, &runtime.Options{Store: kept, Project: "/p", Spending: ledger}, hooks...), kept}
 }
 
 // rows returns what was spent, without days.
 func (p *payer) rows() []store.Spent {
-	p.t.Helper()
-	out, err := p.kept.Spent(p.t.Context(), store.SpendingFilter{})
-	require.NoError(p.t, err)
+	p.T.Helper()
+	out, err := p.kept.Spent(p.T.Context(), store.SpendingFilter{})
+	require.NoError(p.T, err)
 	for i := range out {
-		assert.Equal(p.t, time.Now().Format(time.DateOnly), out[i].Day)
+		assert.Equal(p.T, time.Now().Format(time.DateOnly), out[i].Day)
 		out[i].Day = ""
 	}
 	return out
@@ -66,8 +67,8 @@ func (p *payer) total() (s store.Spent) {
 	return s
 }
 
-func askModel(name string) tool {
-	return tool{message.Tool{Name: name}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+func askModel(name string) rig.Tool {
+	return rig.Tool{Tool: message.Tool{Name: name}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		reply, err := env.Call.Host().CallModel(ctx, message.ModelRequest{Messages: message.MessagesOf(message.UserText("x"))})
 		if err != nil {
 			return message.FailedResult(message.FailOperation, err.Error())
@@ -76,8 +77,8 @@ func askModel(name string) tool {
 	}}
 }
 
-func runB() tool {
-	return tool{message.Tool{Name: "delegate", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+func runB() rig.Tool {
+	return rig.Tool{Tool: message.Tool{Name: "delegate", Waits: true}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("x"), Call: env.Call})
 		if err != nil {
 			return message.FailedResult(message.FailOperation, err.Error())
@@ -114,24 +115,24 @@ func TestSpecEveryRequestToAModelIsCounted(t *testing.T) {
 		turns   int
 		calls   int64
 	}{
-		"steps":                  {[]message.ModelStream{calls(want{"1", "echo", `{}`}), says("done")}, hook.Nop{}, 1, 2},
-		"retries after text":     {[]message.ModelStream{fails(gone, "half"), says("done")}, onErrors(hook.RetryFailure(time.Nanosecond)), 1, 2},
-		"fallback models":        {[]message.ModelStream{fails(gone, "half"), says("done")}, onErrors(hook.FallbackFailure("dear")), 1, 2},
-		"refused replies":        {[]message.ModelStream{says("bad"), says("bad"), says("good")}, again, 1, 3},
-		"calls of tools":         {[]message.ModelStream{calls(want{"1", "ask", `{}`}, want{"2", "ask", `{}`}), says("x"), says("y"), says("done")}, hook.Nop{}, 1, 4},
-		"children":               {[]message.ModelStream{calls(want{"1", "delegate", `{}`}), says("child"), says("done")}, hook.Nop{}, 1, 3},
-		"wraps":                  {[]message.ModelStream{says("first"), says("second")}, twice, 1, 2},
-		"summaries within turns": {[]message.ModelStream{says("1"), says("2"), says("The summary."), says("3")}, compacts, 3, 4},
+		"steps":                  {[]message.ModelStream{rig.Calls(rig.Call("1", "echo", `{}`)), rig.Says("done")}, hook.Nop{}, 1, 2},
+		"retries after text":     {[]message.ModelStream{rig.Fails(gone, "half"), rig.Says("done")}, onErrors(hook.RetryFailure(time.Nanosecond)), 1, 2},
+		"fallback models":        {[]message.ModelStream{rig.Fails(gone, "half"), rig.Says("done")}, onErrors(hook.FallbackFailure("dear")), 1, 2},
+		"refused replies":        {[]message.ModelStream{rig.Says("bad"), rig.Says("bad"), rig.Says("good")}, again, 1, 3},
+		"calls of tools":         {[]message.ModelStream{rig.Calls(rig.Call("1", "ask", `{}`), rig.Call("2", "ask", `{}`)), rig.Says("x"), rig.Says("y"), rig.Says("done")}, hook.Nop{}, 1, 4},
+		"children":               {[]message.ModelStream{rig.Calls(rig.Call("1", "delegate", `{}`)), rig.Says("child"), rig.Says("done")}, hook.Nop{}, 1, 3},
+		"wraps":                  {[]message.ModelStream{rig.Says("first"), rig.Says("second")}, twice, 1, 2},
+		"summaries within turns": {[]message.ModelStream{rig.Says("1"), rig.Says("2"), rig.Says("The summary."), rig.Says("3")}, compacts, 3, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := spendsWithin(t, plays(tt.replies...), spending.Limits{Day: hook.Dollar}, tt.hook, box(named("echo"), askModel("ask"), runB()))
-			_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
+			w := spendsWithin(t, rig.Plays(tt.replies...), spending.Limits{Day: hook.Dollar}, tt.hook, rig.Box(rig.Named("echo"), askModel("ask"), runB()))
+			_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
 			require.NoError(t, err)
 			for range tt.turns {
-				w.send("go")
+				w.Send("go")
 			}
-			assert.EqualValues(t, tt.calls, len(w.model.requests))
+			assert.EqualValues(t, tt.calls, len(w.Model.Requests))
 			assert.Equal(t, tt.calls, w.total().Calls)
 			for _, row := range w.rows() {
 				assert.Equal(t, "/p", row.Project)
@@ -145,19 +146,19 @@ func TestSpecEveryRequestToAModelIsCounted(t *testing.T) {
 	}
 	t.Run("summaries outside of turns", func(t *testing.T) {
 		t.Parallel()
-		w := spendsWithin(t, plays(says("1"), says("2"), says("The summary.")), spending.Limits{})
-		w.send("go")
-		w.send("go")
-		_, err := w.conv.Compact(t.Context(), keepOne)
+		w := spendsWithin(t, rig.Plays(rig.Says("1"), rig.Says("2"), rig.Says("The summary.")), spending.Limits{})
+		w.Send("go")
+		w.Send("go")
+		_, err := w.Conv.Compact(t.Context(), keepOne)
 		require.NoError(t, err)
 		assert.EqualValues(t, 3, w.total().Calls)
 	})
 	t.Run("children count for their own agent and model", func(t *testing.T) {
 		t.Parallel()
-		w := spendsWithin(t, plays(calls(want{"1", "delegate", `{}`}), says("child"), says("done")), spending.Limits{}, box(runB()))
-		_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
+		w := spendsWithin(t, rig.Plays(rig.Calls(rig.Call("1", "delegate", `{}`)), rig.Says("child"), rig.Says("done")), spending.Limits{}, rig.Box(runB()))
+		_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
 		require.NoError(t, err)
-		_, err = dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Token: "ci"})
+		_, err = dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Token: "ci"})
 		require.NoError(t, err)
 		u := message.Usage{Input: 10, Output: 5}
 		assert.Equal(t, []store.Spent{
@@ -184,25 +185,25 @@ func TestSpecALimitOnSpendingEndsTheTurnBeforeTheNextRequest(t *testing.T) {
 				asked++
 				return hook.FallbackFailure("spare"), nil
 			})
-			w := spendsWithin(t, plays(calls(want{"1", "echo", `{"s":"x"}`}), says("never")), l, box(named("echo")), errs)
-			out := w.send("go")
+			w := spendsWithin(t, rig.Plays(rig.Calls(rig.Call("1", "echo", `{"s":"x"}`)), rig.Says("never")), l, rig.Box(rig.Named("echo")), errs)
+			out := w.Send("go")
 			assert.Equal(t, hook.StopCostLimit, out.Stop)
 			require.NoError(t, out.Err)
 			require.Equal(t, 1, out.Signals.Len())
 			assert.Contains(t, out.Signals.At(0).Text, "spending limit reached: $0.0000 spent")
 			assert.Contains(t, out.Signals.At(0).Text, "raise "+name+" in spending.Limits")
 			assert.Contains(t, string(out.Signals.At(0).Context), `"limit":"`+name+`"`)
-			assert.Len(t, w.model.requests, 1)
-			assert.Equal(t, []string{"user go", `assistant [1 echo {"s":"x"}]`, "tool 1 echo: echo:x"}, w.history())
+			assert.Len(t, w.Model.Requests, 1)
+			assert.Equal(t, []string{"user go", `assistant [1 echo {"s":"x"}]`, "tool 1 echo: echo:x"}, w.History())
 			assert.Equal(t, 1, out.Steps, "the second step has asked no model")
 			assert.Zero(t, asked, "a limit is no failure of the model")
 			if name == "turn" {
-				w.model.replies = []message.ModelStream{nil, says("again")}
-				assert.Equal(t, hook.StopCompleted, w.send("again").Stop, "the next turn has its own")
+				w.Model.Replies = []message.ModelStream{nil, rig.Says("again")}
+				assert.Equal(t, hook.StopCompleted, w.Send("again").Stop, "the next turn has its own")
 				return
 			}
-			assert.Equal(t, hook.StopCostLimit, w.send("again").Stop)
-			assert.Len(t, w.model.requests, 1)
+			assert.Equal(t, hook.StopCostLimit, w.Send("again").Stop)
+			assert.Len(t, w.Model.Requests, 1)
 		})
 	}
 }
@@ -210,43 +211,43 @@ func TestSpecALimitOnSpendingEndsTheTurnBeforeTheNextRequest(t *testing.T) {
 func TestSpecALimitOnSpendingReachesHooksAndChildren(t *testing.T) {
 	t.Parallel()
 	h := &titles{req: message.ModelRequest{Messages: message.MessagesOf(message.UserText("x"))}}
-	w := spendsWithin(t, plays(says("hi"), says("never")), spending.Limits{Turn: 15}, h)
-	assert.Equal(t, hook.StopCompleted, w.send("go").Stop, "the answer is there")
+	w := spendsWithin(t, rig.Plays(rig.Says("hi"), rig.Says("never")), spending.Limits{Turn: 15}, h)
+	assert.Equal(t, hook.StopCompleted, w.Send("go").Stop, "the answer is there")
 	require.ErrorIs(t, h.err, hook.ErrBudget)
 	require.ErrorContains(t, h.err, "spending limit reached")
-	assert.Len(t, w.model.requests, 1)
+	assert.Len(t, w.Model.Requests, 1)
 
-	w = spendsWithin(t, plays(calls(want{"1", "delegate", `{}`}), says("never")), spending.Limits{Turn: 15}, box(runB()))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
+	w = spendsWithin(t, rig.Plays(rig.Calls(rig.Call("1", "delegate", `{}`)), rig.Says("never")), spending.Limits{Turn: 15}, rig.Box(runB()))
+	_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
 	require.NoError(t, err)
-	assert.Equal(t, hook.StopCostLimit, w.send("go").Stop)
-	assert.Equal(t, []string{"cost_limit "}, w.results(), "the child has asked no model")
-	assert.Len(t, w.model.requests, 1)
+	assert.Equal(t, hook.StopCostLimit, w.Send("go").Stop)
+	assert.Equal(t, []string{"cost_limit "}, w.Results(), "the child has asked no model")
+	assert.Len(t, w.Model.Requests, 1)
 }
 
 func TestSpecAModelWithoutAPriceIsSaidOnceATurnOrRefused(t *testing.T) {
 	t.Parallel()
 	novel := func(refuse bool) *payer {
-		w := spendsWithin(t, plays(calls(want{"1", "echo", `{}`}), says("done"), says("again")), spending.Limits{Day: hook.Dollar, RefuseUnknown: refuse},
-			box(named("echo")), point.RewriteRequestFunc(func(_ context.Context, _ *hook.Step, r message.ModelRequest) (message.ModelRequest, error) {
+		w := spendsWithin(t, rig.Plays(rig.Calls(rig.Call("1", "echo", `{}`)), rig.Says("done"), rig.Says("again")), spending.Limits{Day: hook.Dollar, RefuseUnknown: refuse},
+			rig.Box(rig.Named("echo")), point.RewriteRequestFunc(func(_ context.Context, _ *hook.Step, r message.ModelRequest) (message.ModelRequest, error) {
 				r.Model.Name = "novel"
 				return r, nil
 			}))
 		return w
 	}
 	w := novel(false)
-	w.send("go")
-	require.Len(t, w.eventsOf(event.Diagnostic), 1)
-	assert.Contains(t, w.eventsOf(event.Diagnostic)[0].Text, "there is no price for the model novel")
-	w.send("go")
-	assert.Len(t, w.eventsOf(event.Diagnostic), 2)
+	w.Send("go")
+	require.Len(t, w.EventsOf(event.Diagnostic), 1)
+	assert.Contains(t, w.EventsOf(event.Diagnostic)[0].Text, "there is no price for the model novel")
+	w.Send("go")
+	assert.Len(t, w.EventsOf(event.Diagnostic), 2)
 	assert.EqualValues(t, 3, w.total().Unpriced)
 
 	w = novel(true)
-	out := w.send("go")
+	out := w.Send("go")
 	assert.Equal(t, hook.StopCostLimit, out.Stop)
 	assert.Contains(t, out.Signals.At(0).Text, `there is no price for the model "novel"`)
-	assert.Empty(t, w.model.requests)
+	assert.Empty(t, w.Model.Requests)
 	assert.Empty(t, w.rows())
 }
 
@@ -257,18 +258,18 @@ func TestSpecRequestsWithoutUsageAreEstimated(t *testing.T) {
 		reply message.ModelStream
 		want  int64
 	}{
-		"cut off":             {chunks(text("12345678")), 1},
-		"failed after text":   {fails(errors.New("gone"), "12345678"), 1},
-		"too slow":            {fails(&provider.Error{Class: message.FailureTimeout, Err: errors.New("late")}), 1},
-		"refused":             {fails(&provider.Error{Class: message.FailureAuth, Err: errors.New("no")}), 0},
-		"not reached":         {fails(&provider.Error{Class: message.FailureNetwork, Err: errors.New("no")}), 0},
-		"a finish and no use": {chunks(text("12345678"), message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}), 1},
+		"cut off":             {rig.Chunks(rig.Text("12345678")), 1},
+		"failed after text":   {rig.Fails(errors.New("gone"), "12345678"), 1},
+		"too slow":            {rig.Fails(&provider.Error{Class: message.FailureTimeout, Err: errors.New("late")}), 1},
+		"refused":             {rig.Fails(&provider.Error{Class: message.FailureAuth, Err: errors.New("no")}), 0},
+		"not reached":         {rig.Fails(&provider.Error{Class: message.FailureNetwork, Err: errors.New("no")}), 0},
+		"a finish and no use": {rig.Chunks(rig.Text("12345678"), message.Chunk{Kind: message.ChunkFinish, Finish: message.FinishStop}), 1},
 		"the provider panics": {func(func(message.Chunk, error) bool) { panic("boom") }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := spendsWithin(t, plays(tt.reply), spending.Limits{Day: hook.Dollar})
-			_, _ = w.try(t.Context(), "12345678")
+			w := spendsWithin(t, rig.Plays(tt.reply), spending.Limits{Day: hook.Dollar})
+			_, _ = w.Try(t.Context(), "12345678")
 			got := w.total()
 			assert.Equal(t, tt.want, got.Calls)
 			assert.Equal(t, tt.want, got.Estimated)
@@ -279,13 +280,13 @@ func TestSpecRequestsWithoutUsageAreEstimated(t *testing.T) {
 	t.Run("cancelled", func(t *testing.T) {
 		t.Parallel()
 		ctx, cancel := context.WithCancel(t.Context())
-		w := spendsWithin(t, plays(func(yield func(message.Chunk, error) bool) {
-			if yield(text("12345678"), nil) {
+		w := spendsWithin(t, rig.Plays(func(yield func(message.Chunk, error) bool) {
+			if yield(rig.Text("12345678"), nil) {
 				cancel()
 				yield(message.Chunk{}, context.Canceled)
 			}
 		}), spending.Limits{Day: hook.Dollar})
-		_, err := w.try(ctx, "12345678")
+		_, err := w.Try(ctx, "12345678")
 		require.Error(t, err)
 		assert.Equal(t, message.Usage{Input: 2, Output: 2}, w.total().Usage)
 		assert.EqualValues(t, 1, w.total().Estimated)
@@ -308,18 +309,18 @@ func TestSpecAccountsThatCannotBeWrittenAreToldAndLimitsThatCannotBeCheckedHold(
 	for name, l := range map[string]spending.Limits{"no limit": {}, "a limit": {Day: hook.Dollar}} {
 		ledger, err := spending.New(brokenAccounts{}, &spending.Options{Limits: l, Price: perPriced})
 		require.NoError(t, err)
-		w := startWith(t, plays(says("hi")), hook.AgentConfig{Name: "a"}, &runtime.Options{Spending: ledger})
-		out, err := w.try(t.Context(), "go")
+		w := rig.StartWith(t, rig.Plays(rig.Says("hi")), hook.AgentConfig{Name: "a"}, &runtime.Options{Spending: ledger})
+		out, err := w.Try(t.Context(), "go")
 		if name == "no limit" {
 			require.NoError(t, err)
-			require.Len(t, w.eventsOf(event.Diagnostic), 1)
-			assert.Contains(t, w.eventsOf(event.Diagnostic)[0].Text, "is not written down: disk full")
+			require.Len(t, w.EventsOf(event.Diagnostic), 1)
+			assert.Contains(t, w.EventsOf(event.Diagnostic)[0].Text, "is not written down: disk full")
 			assert.Equal(t, hook.StopCompleted, out.Stop)
 			continue
 		}
 		assert.Equal(t, hook.StopError, out.Stop)
 		require.ErrorContains(t, err, "the limits cannot be checked, so no model is asked: disk full")
-		assert.Empty(t, w.model.requests)
+		assert.Empty(t, w.Model.Requests)
 	}
 }
 
@@ -332,30 +333,30 @@ func TestSpecAResumedTurnKeepsItsTokenAndWhatItHasSpent(t *testing.T) {
 		require.NoError(t, err)
 		return ledger
 	}
-	g := newGate("wait")
-	s := openSQLite(t, dir)
-	p := boot(t, dir, plays(calls(want{"1", "wait", `{}`})), runtime.Options{Spending: limited(s)}, box(g.tool))
-	p.runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
+	g := rig.NewGate("wait")
+	s := rig.OpenSQLite(t, dir)
+	p := rig.Boot(t, dir, rig.Plays(rig.Calls(rig.Call("1", "wait", `{}`))), runtime.Options{Spending: limited(s)}, rig.Box(g.Tool))
+	p.Runs(func(ctx context.Context, o *runtime.TurnOptions) (hook.TurnOutcome, error) {
 		o.Token = "ci"
-		return dialog.Send(ctx, p.conv, message.TextInput("go"), o)
+		return dialog.Send(ctx, p.Conv, message.TextInput("go"), o)
 	})
-	<-g.reached
-	p.dies()
+	<-g.Reached
+	p.Dies()
 
-	q := boot(t, dir, plays(says("never")), runtime.Options{Spending: limited(s)}, box(named("wait")))
-	q.resumes()
-	out := q.ends()
-	require.NoError(t, out.err)
+	q := rig.Boot(t, dir, rig.Plays(rig.Says("never")), runtime.Options{Spending: limited(s)}, rig.Box(rig.Named("wait")))
+	q.Resumes()
+	out := q.Ends()
+	require.NoError(t, out.Returned)
 	assert.Equal(t, hook.StopCostLimit, out.Stop)
-	assert.Empty(t, q.model.requests, "the turn had spent all of it")
+	assert.Empty(t, q.Model.Requests, "the turn had spent all of it")
 	rows, err := s.Spent(t.Context(), store.SpendingFilter{})
 	require.NoError(t, err)
 	require.Len(t, rows, 1)
 	assert.Equal(t, "ci", rows[0].Token)
 	assert.Equal(t, hook.Cost(15), rows[0].Cost)
 
-	later := boot(t, dir, plays(calls(want{"2", "wait", `{}`})), runtime.Options{Spending: limited(s)}, box(named("wait")))
-	assert.Equal(t, hook.StopCostLimit, later.send("more").Stop)
+	later := rig.Boot(t, dir, rig.Plays(rig.Calls(rig.Call("2", "wait", `{}`))), runtime.Options{Spending: limited(s)}, rig.Box(rig.Named("wait")))
+	assert.Equal(t, hook.StopCostLimit, later.Send("more").Stop)
 	rows, err = s.Spent(t.Context(), store.SpendingFilter{})
 	require.NoError(t, err)
 	assert.Len(t, rows, 2, "the next turn is the local user's")
@@ -371,10 +372,10 @@ func TestSpecAStepKnowsWhatItHasCost(t *testing.T) {
 		}
 		return hook.StepDecision{}, nil
 	})
-	w := spendsWithin(t, plays(calls(want{"1", "ask", `{}`}), says("x"), calls(want{"2", "delegate", `{}`}), says("child"), says("done")), spending.Limits{},
-		steps, box(askModel("ask"), runB()))
-	_, err := w.rt.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
+	w := spendsWithin(t, rig.Plays(rig.Calls(rig.Call("1", "ask", `{}`)), rig.Says("x"), rig.Calls(rig.Call("2", "delegate", `{}`)), rig.Says("child"), rig.Says("done")), spending.Limits{},
+		steps, rig.Box(askModel("ask"), runB()))
+	_, err := w.Runtime.Register(t.Context(), hook.AgentConfig{Name: "b", Model: message.Model{Name: "dear"}})
 	require.NoError(t, err)
-	assert.Equal(t, hook.Cost(4*15+15_000), w.send("go").Cost)
+	assert.Equal(t, hook.Cost(4*15+15_000), w.Send("go").Cost)
 	assert.Equal(t, []hook.Cost{30, 15, 15}, costs, "with the calls of tools, without children, which have steps of their own")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -79,7 +80,7 @@ func stateIn(t *testing.T, s store.Store, id, name string) string {
 
 func TestSpecStatesOfATurnAndItsChildren(t *testing.T) {
 	t.Parallel()
-	c := cast{"chief": plays(delegates("writer"), says("done"), says("again")), "writer": plays(says("written"))}
+	c := rig.Cast{"chief": rig.Plays(rig.Delegates("writer"), rig.Says("done"), rig.Says("again")), "writer": rig.Plays(rig.Says("written"))}
 	steps, all := map[string][]int{}, map[string]int{}
 	s := &tally{}
 	s.ended = func(turn *hook.Turn, n int) {
@@ -91,13 +92,13 @@ func TestSpecStatesOfATurnAndItsChildren(t *testing.T) {
 			assert.Equal(t, "chief", turn.Parent().Agent().Name)
 		}
 	}
-	w := stage(t, c, nil, agents("chief", "writer"), delegate.New(nil), s)
-	w.send("do it")
-	w.send("once more")
+	w := rig.Stage(t, c, nil, rig.Agents("chief", "writer"), delegate.New(nil), s)
+	w.Send("do it")
+	w.Send("once more")
 	assert.Equal(t, map[string][]int{"writer": {101}, "chief": {102, 101}}, steps,
 		"each turn has its own, from before its input was changed")
 	assert.Equal(t, map[string]int{"writer": 0, "chief": 4}, all, "a child counts in the conversation of its root")
-	assert.Equal(t, "4", stateIn(t, w.store, w.conv.ID(), "H1.all"))
+	assert.Equal(t, "4", stateIn(t, w.Store, w.Conv.ID(), "H1.all"))
 }
 
 // crowd counts in turns that run at the same time, and notes when it sees a count that
@@ -131,11 +132,11 @@ func TestSpecTurnsAtTheSameTimeShareNoState(t *testing.T) {
 	a, b := &crowd{}, &crowd{}
 	m := modelFunc(func(_ context.Context, req message.ModelRequest) message.ModelStream {
 		if n := req.Messages.Len(); req.Messages.At(n-1).Role == message.RoleTool {
-			return says("done")
+			return rig.Says("done")
 		}
-		return calls(want{"c1", "echo", `{}`})
+		return rig.Calls(rig.Call("c1", "echo", `{}`))
 	})
-	rt := runtime.New(compose(t, []hook.Hook{box(named("echo")), a, b}), m, &runtime.Options{Calls: runtime.Calls{Slots: conversations}})
+	rt := runtime.New(rig.Compose(t, []hook.Hook{rig.Box(rig.Named("echo")), a, b}), m, &runtime.Options{Calls: runtime.Calls{Slots: conversations}})
 	require.NoError(t, rt.Open(t.Context()))
 	t.Cleanup(func() { _ = rt.Close(context.Background()) })
 	_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})
@@ -166,23 +167,23 @@ func (f modelFunc) Stream(ctx context.Context, req message.ModelRequest) message
 func TestSpecAStateContinuesInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	tool := newGate("wait")
-	p := boot(t, dir, plays(says("1"), calls(want{"c1", "wait", `{}`})), runtime.Options{}, box(tool.tool), &tally{})
-	p.send("first")
-	p.sends("second")
-	<-tool.reached
-	assert.Equal(t, "2", stateIn(t, p.store, p.conv.ID(), "H1.all"), "with the reply, before its calls run")
-	p.dies()
+	tool := rig.NewGate("wait")
+	p := rig.Boot(t, dir, rig.Plays(rig.Says("1"), rig.Calls(rig.Call("c1", "wait", `{}`))), runtime.Options{}, rig.Box(tool.Tool), &tally{})
+	p.Send("first")
+	p.Sends("second")
+	<-tool.Reached
+	assert.Equal(t, "2", stateIn(t, p.Store, p.Conv.ID(), "H1.all"), "with the reply, before its calls run")
+	p.Dies()
 
 	s := &tally{}
 	var ended []int
 	s.ended = func(turn *hook.Turn, steps int) { ended = append(ended, steps, s.all.Get(turn.Conversation())) }
-	next := boot(t, dir, plays(says("3"), says("4")), runtime.Options{}, box(tool.tool), s)
-	next.resumes()
-	require.NoError(t, next.ends().err)
-	next.send("third")
+	next := rig.Boot(t, dir, rig.Plays(rig.Says("3"), rig.Says("4")), runtime.Options{}, rig.Box(tool.Tool), s)
+	next.Resumes()
+	require.NoError(t, next.Ends().Returned)
+	next.Send("third")
 	assert.Equal(t, []int{1, 3, 101, 4}, ended, "the state of a turn is not kept, that of its conversation is")
-	assert.Equal(t, "4", stateIn(t, next.store, next.conv.ID(), "H1.all"))
+	assert.Equal(t, "4", stateIn(t, next.Store, next.Conv.ID(), "H1.all"))
 }
 
 // A process whose conversation has been taken over counts on from what the other one
@@ -190,19 +191,19 @@ func TestSpecAStateContinuesInAnotherProcess(t *testing.T) {
 func TestSpecAStateThatSomebodyElseHasWrittenIsRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	tool := newGate("wait")
+	tool := rig.NewGate("wait")
 	s := &tally{}
 	s.ended = func(turn *hook.Turn, _ int) { s.all.Update(turn.Conversation(), func(n int) int { return n + 50 }) }
-	p := boot(t, dir, plays(calls(want{"c1", "wait", `{}`}), says("lost"), says("3")), runtime.Options{}, box(tool.tool), s)
-	p.sends("first")
-	<-tool.reached
-	next := boot(t, dir, plays(says("2")), runtime.Options{}, box(tool.tool), &tally{})
-	next.send("second")
-	close(tool.open)
-	require.Error(t, p.ends().err)
-	assert.Equal(t, "2", stateIn(t, p.store, p.conv.ID(), "H1.all"))
-	p.send("third")
-	assert.Equal(t, "53", stateIn(t, p.store, p.conv.ID(), "H1.all"))
+	p := rig.Boot(t, dir, rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("lost"), rig.Says("3")), runtime.Options{}, rig.Box(tool.Tool), s)
+	p.Sends("first")
+	<-tool.Reached
+	next := rig.Boot(t, dir, rig.Plays(rig.Says("2")), runtime.Options{}, rig.Box(tool.Tool), &tally{})
+	next.Send("second")
+	close(tool.Open)
+	require.Error(t, p.Ends().Returned)
+	assert.Equal(t, "2", stateIn(t, p.Store, p.Conv.ID(), "H1.all"))
+	p.Send("third")
+	assert.Equal(t, "53", stateIn(t, p.Store, p.Conv.ID(), "H1.all"))
 }
 
 // brittle dies with the n-th write.
@@ -213,7 +214,7 @@ type brittle struct {
 
 func (s *brittle) dies() error {
 	if s.left.Add(-1) < 0 {
-		return errDead
+		return rig.ErrDead
 	}
 	return nil
 }
@@ -256,20 +257,20 @@ func replies(t *testing.T, s store.Store, id string) (n int) {
 
 func TestSpecAStateIsNeverAheadOfWhatItCountsNorBehind(t *testing.T) {
 	t.Parallel()
-	again := named("echo")
+	again := rig.Named("echo")
 	again.Annotations.ReadOnly = true
-	script := func() *model {
-		return plays(calls(want{"c1", "echo", `{}`}, want{"c2", "echo", `{}`}), calls(want{"c3", "echo", `{}`}), says("done"))
+	script := func() *rig.Model {
+		return rig.Plays(rig.Calls(rig.Call("c1", "echo", `{}`), rig.Call("c2", "echo", `{}`)), rig.Calls(rig.Call("c3", "echo", `{}`)), rig.Says("done"))
 	}
 	died := 0
 	for writes := int64(0); ; writes++ {
 		disk := mem.New(&mem.Options{Journal: true})
 		dying := &brittle{Store: disk}
 		dying.left.Store(writes)
-		w := startWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: dying}, box(again), &tally{})
-		_, err := w.try(t.Context(), "go")
-		count := func() string { return fmt.Sprint(max(replies(t, disk, w.conv.ID()), 0)) }
-		if got := stateIn(t, disk, w.conv.ID(), "H1.all"); got != "" || count() != "0" {
+		w := rig.StartWith(t, script(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: dying}, rig.Box(again), &tally{})
+		_, err := w.Try(t.Context(), "go")
+		count := func() string { return fmt.Sprint(max(replies(t, disk, w.Conv.ID()), 0)) }
+		if got := stateIn(t, disk, w.Conv.ID(), "H1.all"); got != "" || count() != "0" {
 			require.Equal(t, count(), got, "after %d writes", writes)
 		}
 		if err == nil {
@@ -278,18 +279,18 @@ func TestSpecAStateIsNeverAheadOfWhatItCountsNorBehind(t *testing.T) {
 		}
 		died++
 		m := script()
-		m.requests = make([]message.ModelRequest, replies(t, disk, w.conv.ID())) // where the first one was
-		next := startWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk, Gone: func(string) bool { return true }}, box(again), &tally{})
+		m.Requests = make([]message.ModelRequest, replies(t, disk, w.Conv.ID())) // where the first one was
+		next := rig.StartWith(t, m, hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk, Gone: func(string) bool { return true }}, rig.Box(again), &tally{})
 		rec, err := disk.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
 		require.NoError(t, err)
 		if rec.Journaled {
-			_, err = dialog.Resume(t.Context(), next.conv, nil)
+			_, err = dialog.Resume(t.Context(), next.Conv, nil)
 			require.NoError(t, err)
-			require.Equal(t, "3", stateIn(t, disk, w.conv.ID(), "H1.all"), "after %d writes", writes)
+			require.Equal(t, "3", stateIn(t, disk, w.Conv.ID(), "H1.all"), "after %d writes", writes)
 		} else {
-			next.send("go")
+			next.Send("go")
 		}
-		require.Equal(t, count(), stateIn(t, disk, w.conv.ID(), "H1.all"), "after %d writes", writes)
+		require.Equal(t, count(), stateIn(t, disk, w.Conv.ID(), "H1.all"), "after %d writes", writes)
 	}
 	assert.Greater(t, died, 5)
 }
@@ -301,18 +302,18 @@ func TestSpecStatesAreForkedAndStayOverARewind(t *testing.T) {
 	s.ended = func(turn *hook.Turn, _ int) {
 		seen = append(seen, fmt.Sprint(turn.Conversation().Sender(), " ", s.all.Get(turn.Conversation())))
 	}
-	for _, o := range []*runtime.Options{{}, {Store: mem.New(&mem.Options{Journal: true})}, {Store: openSQLite(t, t.TempDir())}} {
+	for _, o := range []*runtime.Options{{}, {Store: mem.New(&mem.Options{Journal: true})}, {Store: rig.OpenSQLite(t, t.TempDir())}} {
 		seen = nil
-		w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, o, s)
-		w.send("1")
-		w.send("2")
-		fork, err := w.conv.Fork(t.Context(), 1, "bob")
+		w := rig.StartWith(t, rig.Plays(), hook.AgentConfig{Name: "a"}, o, s)
+		w.Send("1")
+		w.Send("2")
+		fork, err := w.Conv.Fork(t.Context(), 1, "bob")
 		require.NoError(t, err)
-		require.NoError(t, w.conv.Rewind(t.Context(), 1))
-		w.send("3")
+		require.NoError(t, w.Conv.Rewind(t.Context(), 1))
+		w.Send("3")
 		_, err = dialog.Send(t.Context(), fork, message.TextInput("own"), nil)
 		require.NoError(t, err)
-		w.send("4")
+		w.Send("4")
 		assert.Equal(t, []string{"ann 1", "ann 2", "ann 3", "bob 3", "ann 4"}, seen)
 	}
 }
@@ -336,23 +337,23 @@ func (s *odd) AfterModel(_ context.Context, step *hook.Step, _ message.ModelRepl
 func TestSpecAStateThatCannotBeKeptFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	s, all := &odd{value: math.NaN()}, &tally{}
-	w := startWith(t, plays(calls(want{"c1", "echo", `{}`}), says("1"), says("2")), hook.AgentConfig{Name: "a"},
-		&runtime.Options{Store: openSQLite(t, t.TempDir())}, s, all, box(named("echo")))
-	out, err := w.try(t.Context(), "go")
+	w := rig.StartWith(t, rig.Plays(rig.Calls(rig.Call("c1", "echo", `{}`)), rig.Says("1"), rig.Says("2")), hook.AgentConfig{Name: "a"},
+		&runtime.Options{Store: rig.OpenSQLite(t, t.TempDir())}, s, all, rig.Box(rig.Named("echo")))
+	out, err := w.Try(t.Context(), "go")
 	require.EqualError(t, err, "state H0.share cannot be stored: its value cannot be encoded as JSON: json: unsupported value: NaN")
 	assert.Equal(t, hook.StopError, out.Stop)
-	assert.Equal(t, "1", stateIn(t, w.store, w.conv.ID(), "H1.all"), "the others are")
-	assert.Len(t, w.history(), 3, "and so is what was said and done")
+	assert.Equal(t, "1", stateIn(t, w.Store, w.Conv.ID(), "H1.all"), "the others are")
+	assert.Len(t, w.History(), 3, "and so is what was said and done")
 	s.value = 0.5
-	w.send("again")
-	assert.Equal(t, "0.5", stateIn(t, w.store, w.conv.ID(), "H0.share"))
-	assert.Equal(t, "2", stateIn(t, w.store, w.conv.ID(), "H1.all"))
+	w.Send("again")
+	assert.Equal(t, "0.5", stateIn(t, w.Store, w.Conv.ID(), "H0.share"))
+	assert.Equal(t, "2", stateIn(t, w.Store, w.Conv.ID(), "H1.all"))
 }
 
 func TestSpecAStateThatNobodyKnowsFailsTheTurn(t *testing.T) {
 	t.Parallel()
-	w := start(t, plays(says("1")), &hidden{states: func() *hook.ConversationState[int] { return new(hook.ConversationState[int]) }})
-	_, err := w.try(t.Context(), "go")
+	w := rig.Start(t, rig.Plays(rig.Says("1")), &hidden{states: func() *hook.ConversationState[int] { return new(hook.ConversationState[int]) }})
+	_, err := w.Try(t.Context(), "go")
 	require.ErrorContains(t, err, "a hook.ConversationState[int] has no key in the store")
 }
 
@@ -370,14 +371,14 @@ func (s *hidden) AfterModel(_ context.Context, step *hook.Step, _ message.ModelR
 
 func TestSpecAStateThatCannotBeReadStartsAfresh(t *testing.T) {
 	t.Parallel()
-	disk := openSQLite(t, t.TempDir())
+	disk := rig.OpenSQLite(t, t.TempDir())
 	rec, err := disk.Conversation(t.Context(), store.Key{Agent: "a", Sender: "ann"})
 	require.NoError(t, err)
 	_, err = disk.Append(t.Context(), rec.ID, store.Append{States: []hook.StateValue{{Name: "H0.all", Data: `"canary"`}, {Name: "gone.total", Data: "7"}}})
 	require.NoError(t, err)
 	told := &listener{}
-	w := startWith(t, plays(says("1")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk}, &tally{}, told)
-	w.send("go")
+	w := rig.StartWith(t, rig.Plays(rig.Says("1")), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk}, &tally{}, told)
+	w.Send("go")
 	assert.Equal(t, "1", stateIn(t, disk, rec.ID, "H0.all"))
 	assert.Equal(t, "7", stateIn(t, disk, rec.ID, "gone.total"), "whose subsystem may come back")
 	assert.Equal(t, []string{"state H0.all starts afresh: its stored value is no int: its JSON has another form"}, told.diagnostics)
@@ -403,10 +404,10 @@ func TestSpecAStateThatIsSetAtTheEndOfASessionIsKept(t *testing.T) {
 	t.Parallel()
 	disk := mem.New(&mem.Options{Journal: true})
 	for _, want := range []string{"1", "2"} {
-		w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk, Gone: func(string) bool { return true }}, &closing{})
-		w.send("go")
-		require.NoError(t, w.rt.Close(t.Context()))
-		assert.Equal(t, want, stateIn(t, disk, w.conv.ID(), "sessions"))
+		w := rig.StartWith(t, rig.Plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk, Gone: func(string) bool { return true }}, &closing{})
+		w.Send("go")
+		require.NoError(t, w.Runtime.Close(t.Context()))
+		assert.Equal(t, want, stateIn(t, disk, w.Conv.ID(), "sessions"))
 	}
 }
 
@@ -429,25 +430,25 @@ func TestSpecAStateThatIsSetOutsideOfATurnIsWrittenWithTheNext(t *testing.T) {
 	s := &tally{}
 	var place *hook.Conversation
 	s.ended = func(turn *hook.Turn, _ int) { place = turn.Conversation() }
-	w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk}, s)
-	w.send("1")
+	w := rig.StartWith(t, rig.Plays(), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: disk}, s)
+	w.Send("1")
 	s.all.Update(place, func(n int) int { return n + 10 })
-	assert.Equal(t, "1", stateIn(t, disk, w.conv.ID(), "all"))
-	w.send("2")
-	assert.Equal(t, "12", stateIn(t, disk, w.conv.ID(), "all"))
+	assert.Equal(t, "1", stateIn(t, disk, w.Conv.ID(), "all"))
+	w.Send("2")
+	assert.Equal(t, "12", stateIn(t, disk, w.Conv.ID(), "all"))
 }
 
 func TestSpecMistakesInStatesAreErrorsOfOpen(t *testing.T) {
 	t.Parallel()
 	a, b := &tally{}, &odd{}
 	a.all.Shared, b.share.Shared = "cost.total", "cost.total"
-	rt := runtime.New(compose(t, []hook.Hook{a, b}), plays(), nil)
+	rt := runtime.New(rig.Compose(t, []hook.Hook{a, b}), rig.Plays(), nil)
 	assert.EqualError(t, rt.Open(t.Context()), `open: states: H1.share: the shared state "cost.total" is a hook.ConversationState[float64] here `+
 		`and a hook.ConversationState[int] in H0.all: give them the same type, or different names`)
 
-	rt = runtime.New(&tally{}, plays(), &runtime.Options{Store: struct{ store.Store }{mem.New(&mem.Options{Journal: true})}})
+	rt = runtime.New(&tally{}, rig.Plays(), &runtime.Options{Store: struct{ store.Store }{mem.New(&mem.Options{Journal: true})}})
 	assert.EqualError(t, rt.Open(t.Context()), "open: the hook has a conversation state, all, but a store of type struct { store.Store } does not keep states: use a store that implements store.States")
-	rt = runtime.New(&tally{}, plays(), &runtime.Options{Store: struct{ store.Store }{mem.New(nil)}})
+	rt = runtime.New(&tally{}, rig.Plays(), &runtime.Options{Store: struct{ store.Store }{mem.New(nil)}})
 	require.NoError(t, rt.Open(t.Context()), "a store that ends with the process keeps nothing else either")
 	require.NoError(t, rt.Close(t.Context()))
 }

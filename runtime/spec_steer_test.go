@@ -15,6 +15,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
 )
@@ -22,65 +23,58 @@ import (
 // While a turn runs, people can say something to it (Steer), or put a message of
 // their own in the queue (Send with Queue). Nothing of it is lost.
 
-func steers(t *testing.T, w *world, lines ...string) {
-	t.Helper()
-	for _, line := range lines {
-		require.NoError(t, dialog.Steer(t.Context(), w.conv, message.TextInput(line)))
-	}
-}
-
 func TestSpecWhatIsSaidDuringAStepIsReadBeforeTheNext(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	m := plays(calls(want{"c1", "wait", `{}`}), says("done"))
-	w := start(t, m, box(tool.tool))
-	require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too early")), runtime.ErrIdle)
+	tool := rig.NewGate("wait")
+	m := rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done"))
+	w := rig.Start(t, m, rig.Box(tool.Tool))
+	require.ErrorIs(t, dialog.Steer(t.Context(), w.Conv, message.TextInput("too early")), runtime.ErrIdle)
 
 	ended := make(chan error, 1)
-	go func() { _, err := w.try(t.Context(), "1"); ended <- err }()
-	<-tool.reached
-	steers(t, w, "first", "second", "third")
-	close(tool.open)
+	go func() { _, err := w.Try(t.Context(), "1"); ended <- err }()
+	<-tool.Reached
+	rig.Steers(t, w, "first", "second", "third")
+	close(tool.Open)
 	require.NoError(t, <-ended)
 	assert.Equal(t, []string{
 		"user 1", "assistant [c1 wait {}]", "tool c1 wait: through", "user first", "user second", "user third", "assistant done",
-	}, w.history())
-	told := w.eventsOf(event.Steered)
+	}, w.History())
+	told := w.EventsOf(event.Steered)
 	require.Len(t, told, 3, "one event each")
 	for i, line := range []string{"first", "second", "third"} {
 		assert.Equal(t, line, told[i].Text)
 	}
-	assert.Equal(t, 6, m.requests[1].Messages.Len(), "the model reads them")
-	require.ErrorIs(t, dialog.Steer(t.Context(), w.conv, message.TextInput("too late")), runtime.ErrIdle)
+	assert.Equal(t, 6, m.Requests[1].Messages.Len(), "the model reads them")
+	require.ErrorIs(t, dialog.Steer(t.Context(), w.Conv, message.TextInput("too late")), runtime.ErrIdle)
 }
 
 func TestSpecASteeredTurnThatWasAboutToEndContinues(t *testing.T) {
 	t.Parallel()
-	var w *world
+	var w *rig.World
 	first := func(yield func(message.Chunk, error) bool) {
-		steers(t, w, "one more thing")
-		says("that was all")(yield)
+		rig.Steers(t, w, "one more thing")
+		rig.Says("that was all")(yield)
 	}
-	w = start(t, plays(first, says("that too")))
-	out := w.send("1")
+	w = rig.Start(t, rig.Plays(first, rig.Says("that too")))
+	out := w.Send("1")
 	assert.Equal(t, "that too", out.Text())
-	assert.Equal(t, []string{"user 1", "assistant that was all", "user one more thing", "assistant that too"}, w.history())
+	assert.Equal(t, []string{"user 1", "assistant that was all", "user one more thing", "assistant that too"}, w.History())
 }
 
 func TestSpecACancelledTurnLeavesWhatWasSaidToTheNext(t *testing.T) {
 	t.Parallel()
-	tool := newGate("wait")
-	m := plays(calls(want{"c1", "wait", `{}`}), says("done"))
-	w := start(t, m, box(tool.tool))
+	tool := rig.NewGate("wait")
+	m := rig.Plays(rig.Calls(rig.Call("c1", "wait", `{}`)), rig.Says("done"))
+	w := rig.Start(t, m, rig.Box(tool.Tool))
 	ended := make(chan hook.TurnOutcome, 1)
-	go func() { out, _ := w.try(t.Context(), "1"); ended <- out }()
-	<-tool.reached
-	steers(t, w, "first", "second")
-	require.True(t, dialog.Stop(w.conv))
+	go func() { out, _ := w.Try(t.Context(), "1"); ended <- out }()
+	<-tool.Reached
+	rig.Steers(t, w, "first", "second")
+	require.True(t, dialog.Stop(w.Conv))
 	assert.Equal(t, hook.StopUserRequested, (<-ended).Stop)
-	w.send("2")
-	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait cancelled: cancelled", "user first", "user second", "user 2", "assistant done"}, w.history())
-	assert.Len(t, w.eventsOf(event.Steered), 2)
+	w.Send("2")
+	assert.Equal(t, []string{"user 1", "assistant [c1 wait {}]", "tool c1 wait cancelled: cancelled", "user first", "user second", "user 2", "assistant done"}, w.History())
+	assert.Len(t, w.EventsOf(event.Steered), 2)
 }
 
 // Whenever a message comes, also while the turn ends or is stopped: it is either
@@ -100,14 +94,14 @@ func TestSpecSteeringIsRefusedOrHeard(t *testing.T) {
 }
 
 func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
-	wait := times(seed)
-	w := startSlowly(t, func(bool) time.Duration { return wait() }, mem.New(&mem.Options{Journal: seed%2 == 0}))
-	defer func() { require.NoError(t, w.rt.Close(t.Context())) }()
+	wait := rig.RandomTimes(seed)
+	w := rig.StartSlowly(t, func(bool) time.Duration { return wait() }, mem.New(&mem.Options{Journal: seed%2 == 0}))
+	defer func() { require.NoError(t, w.Runtime.Close(t.Context())) }()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		for range 3 {
-			_, _ = dialog.Send(t.Context(), w.conv, message.TextInput("call"), nil)
+			_, _ = dialog.Send(t.Context(), w.Conv, message.TextInput("call"), nil)
 			time.Sleep(wait() / 2)
 		}
 	}()
@@ -115,7 +109,7 @@ func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
 	for i := range 8 {
 		time.Sleep(wait())
 		line := fmt.Sprintf("hear %d", i)
-		switch err := dialog.Steer(t.Context(), w.conv, message.TextInput(line)); {
+		switch err := dialog.Steer(t.Context(), w.Conv, message.TextInput(line)); {
 		case err == nil:
 			said = append(said, "user "+line)
 		default:
@@ -123,13 +117,13 @@ func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
 			refused++
 		}
 		if i%4 == 3 {
-			dialog.Stop(w.conv)
+			dialog.Stop(w.Conv)
 		}
 	}
 	<-over
-	w.send("last")
+	w.Send("last")
 	var kept []string
-	for _, line := range w.history() {
+	for _, line := range w.History() {
 		if strings.HasPrefix(line, "user hear") {
 			kept = append(kept, line)
 		}
@@ -141,11 +135,11 @@ func raceSteering(t *testing.T, seed uint64) (heard, refused int) {
 func TestSpecQueuedMessagesComeInTheirOrderUnlessRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := startSlowly(t, seconds, mem.New(nil))
+		w := rig.StartSlowly(t, rig.Seconds, mem.New(nil))
 		send := func(ctx context.Context, line string, when runtime.Busy) <-chan error {
 			ended := make(chan error, 1)
 			go func() {
-				_, err := dialog.Send(ctx, w.conv, message.TextInput(line), &runtime.TurnOptions{WhenBusy: when})
+				_, err := dialog.Send(ctx, w.Conv, message.TextInput(line), &runtime.TurnOptions{WhenBusy: when})
 				ended <- err
 			}()
 			synctest.Wait()
@@ -162,7 +156,7 @@ func TestSpecQueuedMessagesComeInTheirOrderUnlessRefused(t *testing.T) {
 		for _, ended := range []<-chan error{first, second, fourth} {
 			require.NoError(t, <-ended)
 		}
-		assert.Equal(t, []string{"user 1", "assistant answer to 1", "user 2", "assistant answer to 2", "user 4", "assistant answer to 4"}, w.history())
-		require.NoError(t, w.rt.Close(t.Context()))
+		assert.Equal(t, []string{"user 1", "assistant answer to 1", "user 2", "assistant answer to 2", "user 4", "assistant answer to 4"}, w.History())
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 )
 
 // Why a turn has ended: of several reasons the most authoritative is reported, and all
@@ -24,14 +25,14 @@ func (stopper) AfterTool(context.Context, *hook.ToolCall, hook.ToolOutcome) (hoo
 
 func TestSpecOfSeveralReasonsTheMostAuthoritativeIsReported(t *testing.T) {
 	t.Parallel()
-	var w *world
-	stop := does("stop", func(ctx context.Context) message.ToolResult {
-		dialog.Stop(w.conv)
+	var w *rig.World
+	stop := rig.Does("stop", func(ctx context.Context) message.ToolResult {
+		dialog.Stop(w.Conv)
 		<-ctx.Done()
 		return message.TextResult("stopped")
 	})
-	w = start(t, plays(calls(want{"c1", "stop", `{}`})), box(stop), stopper{})
-	out, err := w.try(t.Context(), "1")
+	w = rig.Start(t, rig.Plays(rig.Calls(rig.Call("c1", "stop", `{}`))), rig.Box(stop), stopper{})
+	out, err := w.Try(t.Context(), "1")
 	require.NoError(t, err)
 	assert.Equal(t, hook.StopStopRequested, out.Stop)
 	assert.Equal(t, []hook.StopSignal{
@@ -49,29 +50,29 @@ func TestSpecStopReasons(t *testing.T) {
 		signals []hook.StopReason
 		history []string
 	}{
-		{"an answer", hook.Limits{}, []message.ModelStream{says("hi")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
+		{"an answer", hook.Limits{}, []message.ModelStream{rig.Says("hi")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
 			[]string{"user 1", "assistant hi"}},
-		{"nothing: an empty reply is not kept", hook.Limits{}, []message.ModelStream{says(" \n")}, hook.StopNoAction, []hook.StopReason{hook.StopNoAction},
+		{"nothing: an empty reply is not kept", hook.Limits{}, []message.ModelStream{rig.Says(" \n")}, hook.StopNoAction, []hook.StopReason{hook.StopNoAction},
 			[]string{"user 1"}},
-		{"cut off", hook.Limits{}, []message.ModelStream{chunks(text("half an ans"), finish(message.FinishLength))}, hook.StopMaxTokens, []hook.StopReason{hook.StopMaxTokens},
+		{"cut off", hook.Limits{}, []message.ModelStream{rig.Chunks(rig.Text("half an ans"), rig.Finish(message.FinishLength))}, hook.StopMaxTokens, []hook.StopReason{hook.StopMaxTokens},
 			[]string{"user 1", "assistant half an ans"}},
-		{"filtered", hook.Limits{}, []message.ModelStream{chunks(text("I"), finish(message.FinishFilter))}, hook.StopRefused, []hook.StopReason{hook.StopRefused},
+		{"filtered", hook.Limits{}, []message.ModelStream{rig.Chunks(rig.Text("I"), rig.Finish(message.FinishFilter))}, hook.StopRefused, []hook.StopReason{hook.StopRefused},
 			[]string{"user 1", "assistant I"}},
-		{"too many steps", hook.Limits{Steps: 1}, []message.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopStepsLimit, []hook.StopReason{hook.StopStepsLimit},
+		{"too many steps", hook.Limits{Steps: 1}, []message.ModelStream{rig.Calls(rig.Call("c1", "echo", `{}`))}, hook.StopStepsLimit, []hook.StopReason{hook.StopStepsLimit},
 			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:"}},
-		{"too many tokens", hook.Limits{Steps: 1, Tokens: 10}, []message.ModelStream{calls(want{"c1", "echo", `{}`})}, hook.StopTokenLimit, []hook.StopReason{hook.StopTokenLimit},
+		{"too many tokens", hook.Limits{Steps: 1, Tokens: 10}, []message.ModelStream{rig.Calls(rig.Call("c1", "echo", `{}`))}, hook.StopTokenLimit, []hook.StopReason{hook.StopTokenLimit},
 			[]string{"user 1", "assistant [c1 echo {}]", "tool c1 echo: echo:"}},
-		{"arguments that are no JSON: the model is told", hook.Limits{}, []message.ModelStream{calls(want{"c1", "echo", `{"s":`}), says("sorry")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
+		{"arguments that are no JSON: the model is told", hook.Limits{}, []message.ModelStream{rig.Calls(rig.Call("c1", "echo", `{"s":`)), rig.Says("sorry")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
 			[]string{"user 1", `assistant [c1 echo {"unparsed_arguments":"{\"s\":"}]`, "tool c1 echo invalid_arguments: ", "assistant sorry"}},
-		{"arguments that were cut off: the model is told", hook.Limits{}, []message.ModelStream{finishes(message.FinishLength, want{"c1", "echo", `{"s":`}), says("shorter")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
+		{"arguments that were cut off: the model is told", hook.Limits{}, []message.ModelStream{rig.Finishes(message.FinishLength, rig.Call("c1", "echo", `{"s":`)), rig.Says("shorter")}, hook.StopCompleted, []hook.StopReason{hook.StopCompleted},
 			[]string{"user 1", `assistant [c1 echo {"unparsed_arguments":"{\"s\":"}]`, "tool c1 echo invalid_arguments: The answer was cut off at its token limit", "assistant shorter"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := box(named("echo"))
-			w := startWith(t, plays(c.replies...), hook.AgentConfig{Name: "a", Limits: c.limits}, nil, b)
-			out, err := w.try(t.Context(), "1")
+			b := rig.Box(rig.Named("echo"))
+			w := rig.StartWith(t, rig.Plays(c.replies...), hook.AgentConfig{Name: "a", Limits: c.limits}, nil, b)
+			out, err := w.Try(t.Context(), "1")
 			assert.Equal(t, c.stop, out.Stop)
 			assert.Equal(t, c.stop == hook.StopError, err != nil)
 			var signals []hook.StopReason
@@ -79,7 +80,7 @@ func TestSpecStopReasons(t *testing.T) {
 				signals = append(signals, s.Reason)
 			}
 			assert.Equal(t, c.signals, signals)
-			lines := w.history()
+			lines := w.History()
 			require.Len(t, lines, len(c.history), "%q", lines)
 			for i, line := range lines {
 				assert.Contains(t, line, c.history[i])

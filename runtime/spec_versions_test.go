@@ -11,6 +11,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -53,7 +54,7 @@ func TestSpecAJobRunsUnderTheVersionsThatItsHandlerTakes(t *testing.T) {
 				})}
 				o.Jobs.Workers, o.Jobs.Versions = 1, map[string]runtime.JobVersions{"k": tc.versions}
 				told := 0
-				w := startWith(t, plays(), hook.AgentConfig{Name: "a"}, o, &adds{event: func(ev hook.Event) {
+				w := rig.StartWith(t, rig.Plays(), hook.AgentConfig{Name: "a"}, o, &rig.Adds{Event: func(ev hook.Event) {
 					if ev.Kind == event.Diagnostic && ev.Detail().Code == event.CodeJobMismatch {
 						told++
 					}
@@ -61,7 +62,7 @@ func TestSpecAJobRunsUnderTheVersionsThatItsHandlerTakes(t *testing.T) {
 				time.Sleep(time.Hour) // however often they are looked for
 				synctest.Wait()
 				assert.ElementsMatch(t, tc.done, done)
-				waiting, err := w.rt.Jobs(t.Context(), store.JobFilter{Statuses: []store.JobStatus{store.JobQueued}})
+				waiting, err := w.Runtime.Jobs(t.Context(), store.JobFilter{Statuses: []store.JobStatus{store.JobQueued}})
 				require.NoError(t, err)
 				var left []string
 				for _, j := range waiting {
@@ -70,7 +71,7 @@ func TestSpecAJobRunsUnderTheVersionsThatItsHandlerTakes(t *testing.T) {
 				}
 				assert.ElementsMatch(t, tc.left, left)
 				assert.Equal(t, len(tc.left), told, "each once")
-				require.NoError(t, w.rt.Close(t.Context()))
+				require.NoError(t, w.Runtime.Close(t.Context()))
 			})
 		})
 	}
@@ -82,18 +83,18 @@ func TestSpecAJobHasTheVersionUnderWhichItWasQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &runtime.Options{Jobs: handles("k", func(context.Context, runtime.JobRun) error { return nil })}
 		o.Jobs.Versions = map[string]runtime.JobVersions{"k": {Version: 7}}
-		w := startWith(t, plays(says("ok")), hook.AgentConfig{Name: "a"}, o, &adds{
-			policies: func(turn *hook.Turn) ([]hook.Policy, error) {
+		w := rig.StartWith(t, rig.Plays(rig.Says("ok")), hook.AgentConfig{Name: "a"}, o, &rig.Adds{
+			Policies: func(turn *hook.Turn) ([]hook.Policy, error) {
 				return nil, turn.Host().Enqueue(t.Context(), hook.Job{Kind: "k", Key: "1"})
 			},
 		})
-		w.send("go")
+		w.Send("go")
 		synctest.Wait()
-		all, err := w.rt.Jobs(t.Context(), store.JobFilter{})
+		all, err := w.Runtime.Jobs(t.Context(), store.JobFilter{})
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		assert.Equal(t, 7, all[0].Version)
 		assert.Equal(t, hook.ContractVersion, all[0].Contract)
-		require.NoError(t, w.rt.Close(t.Context()))
+		require.NoError(t, w.Runtime.Close(t.Context()))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/internal/test/strictwire"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
@@ -25,8 +26,8 @@ func TestSpecVendorsTakeWhatBecomesOfAConversation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				server := vendor(slowly(seconds))
-				rt := runtime.New(box(named("echo")), server, nil)
+				server := vendor(rig.Slowly(rig.Seconds))
+				rt := runtime.New(rig.Box(rig.Named("echo")), server, nil)
 				require.NoError(t, rt.Open(t.Context()))
 				for _, name := range []string{"a", "guest"} {
 					_, err := rt.Register(t.Context(), hook.AgentConfig{Name: name})

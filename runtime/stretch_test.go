@@ -19,6 +19,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/provider"
 )
@@ -29,7 +30,7 @@ func counted(n int) (message.ModelStream, string) {
 	for i := range words {
 		words[i] = strconv.Itoa(i) + " "
 	}
-	return says(words...), strings.Join(words, "")
+	return rig.Says(words...), strings.Join(words, "")
 }
 
 // ordered checks that the observer never gets two events at once, that numbers have no gap,
@@ -97,15 +98,15 @@ func TestOthersEmitBetweenDeltas(t *testing.T) {
 	stream, text := counted(deltas)
 	var now atomic.Int64
 	clock := func() time.Time { return time.Unix(0, now.Add(1)) }
-	w := startWith(t, plays(stream), hook.AgentConfig{Name: "a"}, &runtime.Options{Now: clock}, h)
-	assert.Equal(t, text, w.send("go").Text())
+	w := rig.StartWith(t, rig.Plays(stream), hook.AgentConfig{Name: "a"}, &runtime.Options{Now: clock}, h)
+	assert.Equal(t, text, w.Send("go").Text())
 	emitting.Wait()
-	require.NoError(t, w.rt.Close(t.Context()))
+	require.NoError(t, w.Runtime.Close(t.Context()))
 	assert.Equal(t, text, h.text.String())
 	assert.Equal(t, deltas, h.kinds[event.TextDelta])
 	assert.Equal(t, others*each, h.kinds[event.Diagnostic])
 	var shown strings.Builder
-	for _, ev := range w.eventsOf(event.TextDelta) {
+	for _, ev := range w.EventsOf(event.TextDelta) {
 		shown.WriteString(ev.Text)
 	}
 	assert.Equal(t, text, shown.String())
@@ -120,10 +121,10 @@ func TestWhatADeltaMakesAConsumerEmitComesBeforeTheNextDelta(t *testing.T) {
 		}
 	}
 	stream, _ := counted(50)
-	w := start(t, plays(stream), h)
-	w.send("go")
+	w := rig.Start(t, rig.Plays(stream), h)
+	w.Send("go")
 	var got []string
-	for _, ev := range w.events {
+	for _, ev := range w.Events {
 		if ev.Kind == event.TextDelta || ev.Kind == event.Diagnostic {
 			got = append(got, ev.Text)
 		}
@@ -143,13 +144,13 @@ func TestAConsumerMayPanicAtAnyDelta(t *testing.T) {
 			panic("boom")
 		}
 	}
-	w := start(t, plays(stream), h)
-	assert.Equal(t, text, w.send("go").Text())
+	w := rig.Start(t, rig.Plays(stream), h)
+	assert.Equal(t, text, w.Send("go").Text())
 	assert.Equal(t, text, h.text.String(), "it is told of those that follow")
 	assert.Equal(t, 11, h.kinds[event.HookFailed], "2 and 20 to 29")
-	for i, ev := range w.events {
+	for i, ev := range w.Events {
 		if ev.Kind == event.HookFailed {
-			assert.Equal(t, byte('2'), w.events[i-1].Text[0], "directly behind the delta")
+			assert.Equal(t, byte('2'), w.Events[i-1].Text[0], "directly behind the delta")
 			assert.Equal(t, point.OnEvent, ev.Detail().Point)
 		}
 	}
@@ -159,9 +160,9 @@ func TestAnObserverMayPanicAtAnyDelta(t *testing.T) {
 	t.Parallel()
 	stream, text := counted(40)
 	h := &ordered{t: t}
-	w := start(t, plays(stream), h)
+	w := rig.Start(t, rig.Plays(stream), h)
 	told := ""
-	out, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+	out, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 		if ev.Kind != event.TextDelta {
 			return
 		}
@@ -180,18 +181,18 @@ func TestAnObserverMayEndItsGoroutineAtADelta(t *testing.T) {
 	t.Parallel()
 	first, _ := counted(20)
 	h := &ordered{t: t}
-	w := start(t, plays(first, says("two")), h)
+	w := rig.Start(t, rig.Plays(first, rig.Says("two")), h)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = dialog.Send(context.Background(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
+		_, _ = dialog.Send(context.Background(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
 			if ev.Text == "9 " {
 				goruntime.Goexit()
 			}
 		}})
 	}()
 	<-ended
-	assert.Equal(t, "two", w.send("again").Text())
+	assert.Equal(t, "two", w.Send("again").Text())
 	assert.Equal(t, "0 1 2 3 4 5 6 7 8 9 two", h.text.String())
 }
 
@@ -203,14 +204,14 @@ func TestChildrenSpeakAtOnce(t *testing.T) {
 	model := provider.Func(func(_ context.Context, req message.ModelRequest) message.ModelStream {
 		switch last := req.Messages.At(req.Messages.Len() - 1); {
 		case last.Role == message.RoleTool:
-			return says("done")
+			return rig.Says("done")
 		case last.Text() == "go":
-			return calls(want{"1", "ask", "{}"}, want{"2", "ask", "{}"})
+			return rig.Calls(rig.Call("1", "ask", "{}"), rig.Call("2", "ask", "{}"))
 		}
 		stream, _ := counted(deltas)
 		return stream
 	})
-	ask := tool{message.Tool{Name: "ask", Waits: true}, func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
+	ask := rig.Tool{Tool: message.Tool{Name: "ask", Waits: true}, Run: func(ctx context.Context, env *hook.Env, _ string) message.ToolResult {
 		out, err := env.Call.Host().RunAgent(ctx, hook.AgentRun{Agent: "b", Input: message.TextInput("count"), Call: env.Call})
 		assert.NoError(t, err)
 		return message.TextResult(out.Text())
@@ -224,7 +225,7 @@ func TestChildrenSpeakAtOnce(t *testing.T) {
 			last[ev.Turn]++
 		}
 	}
-	rt := runtime.New(compose(t, []hook.Hook{h, box(ask)}), model, nil)
+	rt := runtime.New(rig.Compose(t, []hook.Hook{h, rig.Box(ask)}), model, nil)
 	require.NoError(t, rt.Open(t.Context()))
 	defer func() { require.NoError(t, rt.Close(context.Background())) }()
 	for _, name := range []string{"a", "b"} {

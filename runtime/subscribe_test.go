@@ -20,6 +20,7 @@ import (
 	"github.com/grapnel-go/grapnel/internal/test/allocs"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/needs"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 	"github.com/grapnel-go/grapnel/runtime/store"
 	"github.com/grapnel-go/grapnel/runtime/store/mem"
@@ -40,17 +41,17 @@ const (
 )
 
 // streamed is a world whose turns have many deltas.
-func streamed(t *testing.T, st store.Store, hooks ...hook.Hook) *world {
+func streamed(t *testing.T, st store.Store, hooks ...hook.Hook) *rig.World {
 	words := make([]string, deltasPerTurn)
 	for i := range words {
 		words[i] = "word "
 	}
 	replies := make([]message.ModelStream, 4**subscribedEvents/deltasPerTurn+100)
-	reply := says(words...)
+	reply := rig.Says(words...)
 	for i := range replies {
 		replies[i] = reply
 	}
-	return startWith(t, plays(replies...), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st}, hooks...)
+	return rig.StartWith(t, rig.Plays(replies...), hook.AgentConfig{Name: "a"}, &runtime.Options{Store: st}, hooks...)
 }
 
 // account is what a subscriber got of a conversation.
@@ -99,11 +100,11 @@ func TestASlowSubscriberSlowsNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := mem.New(&mem.Options{Journal: kept})
 			w := streamed(t, st)
-			o := &runtime.SubscribeOptions{Conversation: w.conv.ID()}
+			o := &runtime.SubscribeOptions{Conversation: w.Conv.ID()}
 			var wg sync.WaitGroup
 			accounts := make([]account, healthy)
 			for i := range accounts {
-				r := w.rt.Subscribe(o)
+				r := w.Runtime.Subscribe(o)
 				wg.Go(func() {
 					defer r.Close()
 					for {
@@ -122,7 +123,7 @@ func TestASlowSubscriberSlowsNobody(t *testing.T) {
 			run := func(events int) (took []time.Duration) {
 				for end := told + uint64(events); told < end; {
 					begun := time.Now()
-					_, err := dialog.Send(t.Context(), w.conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) { told = ev.Seq }})
+					_, err := dialog.Send(t.Context(), w.Conv, message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) { told = ev.Seq }})
 					require.NoError(t, err)
 					took = append(took, time.Since(begun))
 				}
@@ -130,7 +131,7 @@ func TestASlowSubscriberSlowsNobody(t *testing.T) {
 			}
 			run(*subscribedEvents / 10)
 			before := heap()
-			stalled := w.rt.Subscribe(o)
+			stalled := w.Runtime.Subscribe(o)
 			from := told
 			run(*subscribedEvents)
 			grown := int64(heap()) - int64(before)
@@ -146,12 +147,12 @@ func TestASlowSubscriberSlowsNobody(t *testing.T) {
 			var without, with []time.Duration
 			for end := told + uint64(2**subscribedEvents); told < end; {
 				without = append(without, run(1)...)
-				stalled := w.rt.Subscribe(o)
+				stalled := w.Runtime.Subscribe(o)
 				with = append(with, run(1)...)
 				stalled.Close()
 			}
 
-			require.NoError(t, w.rt.Close(context.Background()))
+			require.NoError(t, w.Runtime.Close(context.Background()))
 			wg.Wait()
 			for i := range accounts {
 				assert.Equal(t, told, accounts[i].events+accounts[i].missed)
@@ -163,7 +164,7 @@ func TestASlowSubscriberSlowsNobody(t *testing.T) {
 				assert.Zero(t, slow.lost, "nothing that is kept is lost")
 				figure(t, "lost", slow.lost, "events that are kept and that it did not get")
 				inLog := 0
-				for _, ev := range keptEvents(t, st, w.conv.ID()) {
+				for _, ev := range rig.KeptEvents(t, st, w.Conv.ID()) {
 					if ev.Seq > from && ev.Seq <= from+total {
 						inLog++
 					}
@@ -201,13 +202,13 @@ func median(d []time.Duration) time.Duration {
 // nothing of it. A subscriber that is waited for is found by that, and one that
 // drops events in silence by the account.
 func TestASubscriberCostsATurnNoTime(t *testing.T) {
-	turn := func(t *testing.T, w *world) (ended bool) {
+	turn := func(t *testing.T, w *rig.World) (ended bool) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = dialog.Send(ctx, w.conv, message.TextInput("go"), nil)
+			_, _ = dialog.Send(ctx, w.Conv, message.TextInput("go"), nil)
 		}()
 		synctest.Wait()
 		select {
@@ -220,7 +221,7 @@ func TestASubscriberCostsATurnNoTime(t *testing.T) {
 	t.Run("ours", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := streamed(t, mem.New(&mem.Options{Journal: true}))
-			r := w.rt.Subscribe(&runtime.SubscribeOptions{Conversation: w.conv.ID(), Buffer: 10})
+			r := w.Runtime.Subscribe(&runtime.SubscribeOptions{Conversation: w.Conv.ID(), Buffer: 10})
 			defer r.Close()
 			for range 5 {
 				assert.True(t, turn(t, w), "nobody waits for it")
@@ -234,14 +235,14 @@ func TestASubscriberCostsATurnNoTime(t *testing.T) {
 	t.Run("one that is waited for", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			to := make(chan hook.Event, 32)
-			w := streamed(t, mem.New(nil), observer{f: func(_ context.Context, ev hook.Event) { to <- ev }})
+			w := streamed(t, mem.New(nil), rig.Observer{Do: func(_ context.Context, ev hook.Event) { to <- ev }})
 			stalls := !turn(t, w)
 			go func() {
 				for range to {
 				}
 			}()
 			synctest.Wait()
-			require.NoError(t, w.rt.Close(context.Background()))
+			require.NoError(t, w.Runtime.Close(context.Background()))
 			close(to)
 			assert.True(t, stalls)
 			figure(t, "bad.blocking", 1, "turns that stand still because a subscriber is waited for")
@@ -251,7 +252,7 @@ func TestASubscriberCostsATurnNoTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			to := make(chan hook.Event, 32)
 			told := uint64(0)
-			w := streamed(t, mem.New(nil), observer{f: func(_ context.Context, ev hook.Event) {
+			w := streamed(t, mem.New(nil), rig.Observer{Do: func(_ context.Context, ev hook.Event) {
 				told++
 				select {
 				case to <- ev:
@@ -269,7 +270,7 @@ func TestASubscriberCostsATurnNoTime(t *testing.T) {
 // TestSubscribersCostAnEventOneAllocation: whether one follows or a hundred do.
 func TestSubscribersCostAnEventOneAllocation(t *testing.T) {
 	count := func(subscribers, deltas int) float64 {
-		rt := runtime.New(nil, same{says(slices.Repeat([]string{"word "}, deltas)...)}, nil)
+		rt := runtime.New(nil, rig.Same{Reply: rig.Says(slices.Repeat([]string{"word "}, deltas)...)}, nil)
 		require.NoError(t, rt.Open(t.Context()))
 		defer func() { _ = rt.Close(context.Background()) }()
 		_, err := rt.Register(t.Context(), hook.AgentConfig{Name: "a"})

@@ -12,6 +12,7 @@ import (
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/hook/point"
 	"github.com/grapnel-go/grapnel/internal/test/points"
+	"github.com/grapnel-go/grapnel/internal/test/rig"
 )
 
 // witness is a hook at every point that there is. It answers nothing and keeps
@@ -19,7 +20,7 @@ import (
 // they ever said anything.
 type witness struct {
 	points.Hook
-	*toolbox
+	*rig.Toolbox
 	mu sync.Mutex
 	// fired counts the calls of each point, and spoke has every part that was seen,
 	// true if it was not zero once.
@@ -156,7 +157,7 @@ func (w *witness) silent(excused map[string]string) (out []string) {
 	return out
 }
 
-func (w *witness) Schema() []message.Tool { w.saw(point.Schema); return w.toolbox.Schema() }
+func (w *witness) Schema() []message.Tool { w.saw(point.Schema); return w.Toolbox.Schema() }
 func (w *witness) SystemPrompt(cfg *hook.AgentConfig) string {
 	w.saw(point.SystemPrompt, cfg)
 	return ""
@@ -182,7 +183,7 @@ func (w *witness) ScopedTools(cfg *hook.AgentConfig) hook.Scope {
 }
 func (w *witness) Dispatch(ctx context.Context, call *hook.ToolCall) (hook.Invocation, bool) {
 	w.saw(point.Dispatch, call)
-	return w.toolbox.Dispatch(ctx, call)
+	return w.Toolbox.Dispatch(ctx, call)
 }
 func (w *witness) OnEvent(_ context.Context, ev hook.Event) {
 	w.saw(point.OnEvent, ev, ev.Detail())

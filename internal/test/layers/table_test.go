@@ -30,7 +30,7 @@ var heavy = map[string][]string{
 	"mvdan.cc/sh":                 {"subsystems/policy/internal/shell"},
 	"github.com/robfig/cron":      {"subsystems/schedule"},
 	"golang.org/x/tools":          {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
-	"github.com/stretchr/testify": {"runtime/store/storetest"},
+	"github.com/stretchr/testify": {"internal/test/rig", "runtime/store/storetest"},
 	"github.com/prometheus":       {"internal/metrics"},
 }
 
@@ -197,6 +197,8 @@ var layers = []layer{
 	{pkgs: "internal/test/powercut", outside: []string{"modernc.org/sqlite", "modernc.org/libc"}, reason: "for tests: it stands between SQLite and the files"},
 	{pkgs: "internal/test/recordings", may: []string{"hook", "runtime/provider"}, outside: []string{"github.com/go-json-experiment/json/jsontext"}, reason: "for tests of adapters"},
 	{pkgs: "internal/test/recordings/trim", may: []string{"internal/test/recordings"}, outside: []string{"go.yaml.in/yaml"}, reason: "writes the recordings; run by hand"},
+	{pkgs: "internal/test/rig", may: []string{"hook", "composite", "composite/plan", "internal/redact", "internal/test/dialog", "runtime", "runtime/provider", "runtime/store", "runtime/store/mem", "runtime/store/sqlite", "subsystems/delegate"},
+		outside: []string{"github.com/stretchr/testify"}, reason: "for tests of the runtime: worlds, models and hooks that are played"},
 	{pkgs: "internal/test/strictwire", may: []string{"hook", "runtime/provider", "runtime/provider/openai", "internal/test/strictwire/internal/..."}, reason: "for tests and evidence"},
 	{pkgs: "internal/test/strictwire/internal/...", may: []string{"hook", "runtime/provider", "internal/test/strictwire/internal/..."},
 		reason: "strict servers of one vendor each; they share JSON, rules and signatures, and know no adapter"},

@@ -96,7 +96,7 @@ var gates = []gate{
 		name: "subscribers",
 		shows: "A subscriber that reads nothing slows no turn and no other subscriber: 1 is stalled and 100 read 100,000 events. What it missed is " +
 			"counted exactly, and where events are kept a reader finds every one of them.",
-		pkg: "./runtime", tests: "TestASlowSubscriberSlowsNobody|TestASubscriberCostsATurnNoTime|TestSubscribersCostAnEventOneAllocation",
+		pkg: "./runtime/internal/spec/events", tests: "TestASlowSubscriberSlowsNobody|TestASubscriberCostsATurnNoTime|TestSubscribersCostAnEventOneAllocation",
 		args: []string{"-subscribed", "100000"},
 		bad: map[string]string{
 			"blocking": "a subscriber that is waited for",
@@ -115,7 +115,7 @@ var gates = []gate{
 		name: "bombs",
 		shows: "Outputs of 100 MB, 10,000 tools, a million events of one tool, progress without end and arguments of depth 100,000 stay under a bound " +
 			"of memory, each in a process of its own, and the turn ends.",
-		pkg: "./runtime", tests: "TestBombs",
+		pkg: "./runtime/internal/spec/events", tests: "TestBombs",
 		args: []string{"-bombs", "1000000"},
 		bad:  map[string]string{"unbounded": "a subscriber that keeps every event"},
 	},

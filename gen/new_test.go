@@ -414,14 +414,14 @@ func TestNewWithoutRequirement(t *testing.T) {
 	assert.ErrorContains(t, err, "\tgo mod init example.com/agent\n")
 	write(t, dir, "go.mod", "module example.com/empty\n\ngo 1.26\n")
 	_, err = gen.New(t.Context(), gen.NewOptions{Dir: dir, Name: "notes"})
-	assert.ErrorContains(t, err, "\n\tgo get github.com/grapnel-go/grapnel\n\tgo get -tool github.com/grapnel-go/grapnel/cmd/hookgen\n")
+	assert.ErrorContains(t, err, "\n\tgo get -tool github.com/grapnel-go/grapnel/cmd/hookgen\n")
 	assert.Len(t, tree(t, dir), 2)
 
 	dir = t.TempDir() // it requires the contract, and does not have it
 	write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n\nrequire github.com/grapnel-go/grapnel v0.0.1\n")
 	t.Setenv("GOPROXY", "off")
 	_, err = gen.New(t.Context(), gen.NewOptions{Dir: dir, Name: "notes"})
-	assert.ErrorContains(t, err, "go list github.com/grapnel-go/grapnel/hook says why\n")
+	assert.ErrorContains(t, err, "does not find it; run this, then the command again:\n\tgo get -tool github.com/grapnel-go/grapnel/cmd/hookgen\n")
 
 	dir = t.TempDir() // it has the contract, and an older Go than that
 	write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n\nrequire github.com/grapnel-go/grapnel v0.0.0\n\nreplace github.com/grapnel-go/grapnel => "+gomod.Root(t)+"\n")

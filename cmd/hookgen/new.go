@@ -88,6 +88,7 @@ func printNext(w io.Writer, r gen.NewResult) {
 	if r.Get != "" {
 		fmt.Fprintf(w, "\t%s\n", r.Get)
 	}
+	fmt.Fprintln(w, "\tgo mod tidy")
 	fmt.Fprintf(w, "\tfill in %s, then its test\n", r.Written[0].Path)
 	if r.Field != "" {
 		fmt.Fprintf(w, "\tset the field where %s is made:  %s: %s.New()\n", r.Composite, r.Field, path.Base(r.Package))

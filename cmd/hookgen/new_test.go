@@ -44,6 +44,7 @@ daemon/hook_gen.go                        generated
 daemon/daemon.go                          a field Notes in Daemon, and its import
 next:
 	go get -tool github.com/grapnel-go/grapnel/cmd/hookgen
+	go mod tidy
 	fill in subsystems/notes/notes.go, then its test
 	set the field where Daemon is made:  Notes: notes.New()
 	go tool hookgen ./...
@@ -52,7 +53,7 @@ next:
 	readme, err := os.ReadFile("../../examples/subsystem/README.md")
 	require.NoError(t, err)
 	shown := strings.Replace(stdout, "\tgo get -tool github.com/grapnel-go/grapnel/cmd/hookgen\n", "", 1) // there it is done already
-	assert.Contains(t, string(readme), "hookgen new notes -tools add,list -into ./daemon.Daemon\n"+shown+"```\n")
+	assert.Contains(t, string(readme), "$ go get -tool github.com/grapnel-go/grapnel/cmd/hookgen\n$ go tool hookgen new notes -tools add,list -into ./daemon.Daemon\n"+shown+"```\n")
 
 	text, err := os.ReadFile(daemon)
 	require.NoError(t, err)
@@ -69,7 +70,7 @@ next:
 	code, stdout, stderr = hookgen(t, "new", "-C", dir, "notes", "-tools", "find")
 	assert.Equal(t, failed, code)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "subsystems/notes/notes.go:15:6: error HG060: Notes exists and has no notes_find")
+	assert.Contains(t, stderr, "subsystems/notes/notes.go:17:6: error HG060: Notes exists and has no notes_find")
 	assert.Contains(t, stderr, "more: hookgen explain HG060\n")
 	code, _, stderr = hookgen(t, "-C", dir, "-check", "./subsystems/...", "./daemon")
 	assert.Equal(t, succeeded, code, stderr)

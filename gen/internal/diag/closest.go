@@ -18,4 +18,4 @@ func Closest(word string, candidates []string) string { return spell.Closest(wor
 func MeantName(name string) string { return "did you mean " + name + "?" }
 
 // MendImport is the remedy for a package that could not be imported.
-const MendImport = "fix the import, or add the module that has it:  go get …"
+const MendImport = "fix the import, or add the module that has it:  go mod tidy"

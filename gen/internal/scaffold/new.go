@@ -192,8 +192,8 @@ func noModule(err error) error {
 	if !errors.Is(err, load.ErrNoModule) {
 		return err
 	}
-	return fmt.Errorf("%w: a subsystem is a package of a module; run these three commands, then this one again:"+
-		"\n\tgo mod init example.com/agent\n\tgo get %s\n\tgo get -tool %s", err, modulePath, toolPath)
+	return fmt.Errorf("%w: a subsystem is a package of a module; run these two commands, then this one again:"+
+		"\n\tgo mod init example.com/agent\n\tgo get -tool %s", err, toolPath)
 }
 
 // directoryOf returns the absolute directory of a flag's relative one, if it lies in the module and can contain packages.
@@ -297,13 +297,13 @@ func (b *builder) list(ctx context.Context) error {
 func (b *builder) contractMissing(err error) error {
 	switch {
 	case !strings.Contains(string(b.module.Text), modulePath):
-		return fmt.Errorf("module %s does not require %s yet; run these two commands, then this one again:"+
-			"\n\tgo get %s\n\tgo get -tool %s\n(%w)", b.module.Path, modulePath, modulePath, toolPath, err)
+		return fmt.Errorf("module %s does not require %s yet; run this, then the command again:\n\tgo get -tool %s\n(%w)",
+			b.module.Path, modulePath, toolPath, err)
 	case b.vendored():
 		return fmt.Errorf("packages that nothing imports yet are not vendored; run this command with GOFLAGS=-mod=mod, and then go mod vendor\n(%w)", err)
 	}
-	return fmt.Errorf("module %s requires %s, but the go command does not find it; go list %s says why\n(%w)",
-		b.module.Path, modulePath, load.HookPath, err)
+	return fmt.Errorf("module %s requires %s, but the go command does not find it; run this, then the command again:\n\tgo get -tool %s\n(%w)",
+		b.module.Path, modulePath, toolPath, err)
 }
 
 // vendored reports whether the go command looks for packages in the vendor directory.

@@ -109,7 +109,7 @@ func TestWalk(t *testing.T) {
 	for part, file := range map[string]string{"harbour": "main.go", "notes": "notes/notes.go", "generics": "cache/cache.go"} {
 		holdGuide(t, part, "\n```go\n"+w.text(file)+"```\n")
 	}
-	holdGuide(t, "run", fmt.Sprintf("\n```console\n$ go tool hookgen ./... && go run .\n%s```\n", stdout))
+	holdGuide(t, "run", fmt.Sprintf("\n```console\n$ go mod tidy\n$ go tool hookgen ./... && go run .\n%s```\n", stdout))
 
 	var guide string
 	for i := 1; ; i++ {

@@ -97,6 +97,9 @@ func (d *driver) load(ctx context.Context, paths []string) error {
 	initial := map[*packages.Package]bool{}
 	for _, p := range loaded {
 		initial[p] = true
+		if p.PkgPath == load.HookPath && len(p.Syntax) == 0 && len(p.Errors) > 0 {
+			return fmt.Errorf("load package hook: %s", p.Errors[0].Msg)
+		}
 	}
 	packages.Visit(loaded, nil, func(p *packages.Package) {
 		if initial[p] && err == nil && !strings.HasSuffix(p.ID, ".test") {

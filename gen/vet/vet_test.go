@@ -37,6 +37,16 @@ func TestMisuse(t *testing.T) {
 	analysistest.Run(t, dir, informing(t), "./misuse/...")
 }
 
+// A module without Grapnel is told what adds it.
+func TestRunWithoutTheContract(t *testing.T) {
+	t.Setenv("GOFLAGS", "-trimpath")
+	dir := t.TempDir()
+	write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n")
+	write(t, dir, "p.go", "package p\n\nimport \"github.com/grapnel-go/grapnel/hook\"\n\n// P is a hook.\ntype P struct{ hook.Nop }\n")
+	_, err := vet.Run(t.Context(), vet.Options{Dir: dir})
+	assert.ErrorContains(t, err, "go get github.com/grapnel-go/grapnel/hook")
+}
+
 // Every edit gives the golden file, with which the package generates and compiles.
 func TestFixes(t *testing.T) {
 	t.Parallel()

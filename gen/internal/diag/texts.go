@@ -37,7 +37,7 @@ var texts = [...]text{
 		fix: "name a package of this module, as in ./daemon or ./...",
 	},
 	MisspeltPackage: {code: "HG003", message: `pattern "%[1]s" matches no package; did you mean "%[3]s"?`, fix: "hookgen %[3]s"},
-	NoPackages:      {code: "HG003", message: "no package in %[3]s matches %[1]s", fix: "see what the go command says:  go list %[1]s"},
+	NoPackages:      {code: "HG003", message: "no package in %[3]s matches %[1]s", fix: "name another directory with -C, or write a package:  hookgen new notes -tools add,list"},
 	GoListFails:     {code: "HG003", message: "no package in %[3]s matches %[1]s", fix: "fix what the go command reports"},
 	Untidy:          {code: "HG003", message: "no package in %[3]s matches %[1]s", fix: "go mod tidy"},
 	FileAsPackage:   {code: "HG004", message: "hookgen takes packages, not files: %[1]q", fix: "hookgen %[3]s"},

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"go/token"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -66,6 +67,9 @@ const (
 func Find(ctx context.Context, dir string, patterns []string, flags ...string) (*Listing, []diag.Problem, error) {
 	if problems := wrongPatterns(patterns); len(problems) > 0 {
 		return nil, problems, nil
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, nil, err // the go command would only say that it cannot start
 	}
 	l := newListing(dir, flags)
 	uses := goVersion(ctx, dir)

@@ -94,6 +94,22 @@ func TestWrongGo(t *testing.T) {
 	}
 }
 
+// Where there is nothing to list, the fix is a command that makes it.
+func TestNothingToList(t *testing.T) {
+	dir := t.TempDir()
+	fix := func() string {
+		_, problems, err := load.List(t.Context(), dir, []string{"./..."})
+		require.NoError(t, err)
+		require.Len(t, problems, 1)
+		return problems[0].Fix()
+	}
+	assert.Contains(t, fix(), "go mod init example.com/agent")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/p\n\ngo 1.26\n"), 0o644))
+	assert.Contains(t, fix(), "hookgen new notes -tools add,list")
+	_, _, err := load.List(t.Context(), filepath.Join(dir, "none"), []string{"./..."})
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
 // HG003 names the directory that may have been meant, HG004 the package of a file.
 func TestPatterns(t *testing.T) {
 	dir := t.TempDir()

@@ -27,6 +27,9 @@ func (l *Listing) noPackage(pattern, why string) diag.Problem {
 		p = diag.New(diag.MisspeltPackage, token.Position{}, pattern, "./"+near+rest)
 	}
 	p.Notes = []diag.Note{diag.Remark(why)}
+	if _, err := FindModule(l.dir); errors.Is(err, ErrNoModule) && !strings.Contains(why, "go.work") {
+		p.Remedy = "run hookgen in a module; go mod init example.com/agent makes one here"
+	}
 	return p
 }
 

@@ -61,10 +61,9 @@ func tree(t *testing.T, root string) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case d.Name() == ".git" || d.Name() == "node_modules":
-			return skip(d)
 		case d.IsDir():
-			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil && name != root {
+			_, err := os.Stat(filepath.Join(name, "go.mod"))
+			if d.Name() == ".git" || d.Name() == "node_modules" || err == nil && name != root {
 				return fs.SkipDir
 			}
 		case d.Type().IsRegular():
@@ -75,13 +74,6 @@ func tree(t *testing.T, root string) map[string]string {
 		return nil
 	}))
 	return out
-}
-
-func skip(d fs.DirEntry) error {
-	if d.IsDir() {
-		return fs.SkipDir
-	}
-	return nil // the .git of a work tree is a file
 }
 
 // linkCache makes a module cache with links to all that the usual one has but Grapnel: dependencies are not copied, and no version

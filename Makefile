@@ -14,7 +14,7 @@ SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 # internal/test/run runs go test, shows progress and says at the end what did not run and why.
 TESTRUN = go run ./internal/test/run
 
-.PHONY: fmt lint test test-rest test-all race gen bench bench-peers bench-check bench-test prove fuzz cover ci generated counterpart plugin
+.PHONY: fmt lint test test-rest test-all race size gen bench bench-peers bench-check bench-test prove fuzz cover ci generated counterpart plugin
 
 # fmt formats every source file that is not test data.
 fmt:
@@ -45,6 +45,10 @@ test-all:
 RACEPKG ?= $$(sed -nE 's|^(\./[^ ]+) .*|\1|p' internal/test/run/race.txt)
 race:
 	@CGO_ENABLED=1 $(TESTRUN) -race -short -shuffle=on -p 2 -timeout 20m $(FLAGS) $(RACEPKG)
+
+# size prints the lines of code by area, and in which column they count; FLAGS="-since main" also what has changed since main.
+size:
+	@go run ./internal/test/size $(FLAGS)
 
 # gen writes all generated code, and the picture of the daemon's plan.
 gen:

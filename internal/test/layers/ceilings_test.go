@@ -1,10 +1,14 @@
 package layers
 
 // ceiling is a figure above its limit, which may only fall: the gate fails as well where the figure has fallen and the ceiling has not.
+// A ceiling that is new or rises names in its line the issue that says so: "…; issue: NAME" (TestLimitsOnlyFall).
 type ceiling struct {
 	max    int
 	reason string
 }
+
+// undone is the reason of tests that are older than the limit.
+const undone = "these wait for a clock or a seed of their own, or for make prove"
 
 var ceilings = map[string]map[string]ceiling{
 	"package-size": {
@@ -32,18 +36,81 @@ var ceilings = map[string]map[string]ceiling{
 		"client/wire":   {147, "one type for each body of the API, and the codes of its errors"},
 		"runtime":       {71, "what an embedder sets, reads and is told of turns wait to be parted"},
 	},
-	"struct-size": {
-		"hook Run":                     {17, "the id of a record, beside what an event tells of a run"},
-		"composite Composite":          {22, "what is linked once and what a layer changes wait to be parted"},
-		"hook EventDetail":             {18, "the fields of every kind of event"},
-		"hook/hooktest scene":          {18, "one value of everything that a hook is shown"},
-		"runtime/internal/loop Thread": {17, "the configuration that its place shows, which an update replaces between turns"},
-		"internal/app Hooks":           {24, "one field for each subsystem"},
-		"internal/app App":             {18, "what masks secrets, beside the configuration that says so"},
-		"internal/app Options":         {26, "what commands and the daemon give the program"},
-		"internal/api Options":         {43, "what the daemon gives its server, one by one, what people may type too"},
-		"runtime Options":              {17, "the process, its leases and whether it is a node, which wait to be one"},
-		"runtime Runtime":              {24, "its rooms wait to hold their own state"},
+	"struct-fields": {
+		"composite Composite":                          {60, "its sets of hooks, one field for each point, wait to be a table"},
+		"composite parallelRun":                        {24, "a run of hooks at the same time, and the run within it"},
+		"composite run":                                {23, "what every kind of run needs waits to be parted by kind"},
+		"internal/api Options":                         {43, "what the daemon gives its server waits to be interfaces of one noun each"},
+		"internal/api/internal/streams streamer":       {21, "a subscription and where it stands"},
+		"internal/app Hooks":                           {24, "one field for each subsystem"},
+		"internal/app Options":                         {26, "what commands and the daemon give the program"},
+		"internal/app assembly":                        {26, "what is built one after the other"},
+		"internal/app membership":                      {23, "what a daemon has as one of several"},
+		"runtime Runtime":                              {24, "its rooms wait to hold their own state"},
+		"runtime/internal/loop Turn":                   {86, "the parts of a turn wait to be types that do not know each other"},
+		"runtime/internal/loop contributing":           {90, "the parts of a turn wait to be types that do not know each other"},
+		"runtime/internal/loop successor":              {88, "the parts of a turn wait to be types that do not know each other"},
+		"runtime/internal/loop turnState":              {70, "the parts of a turn wait to be types that do not know each other"},
+		"runtime/internal/scope Hooks":                 {61, "a composite and the agent's place in it"},
+		"runtime/provider/anthropic encoder":           {23, "a request waits to be parted from how it is written"},
+		"runtime/provider/openai/internal/answer chat": {21, "what both wires keep of an answer is embedded"},
+	},
+	"methods": {
+		"client Client":                      {70, "one method for each call of the API"},
+		"cmd/grapnel command":                {145, "commands wait to be types of their own"},
+		"composite Composite":                {84, "one method for each point"},
+		"gen/internal/model Model":           {123, "the readers of tools, points and composites wait to be types"},
+		"internal/api Server":                {139, "handlers wait to be one type for each noun"},
+		"internal/app App":                   {86, "what the app does for commands and for the daemon waits to be parted"},
+		"runtime Runtime":                    {100, "its rooms wait to have their own methods"},
+		"runtime/internal/loop Turn":         {244, "the parts of a turn wait to be types that do not know each other"},
+		"runtime/internal/loop contributing": {251, "the parts of a turn wait to be types that do not know each other"},
+		"runtime/internal/loop successor":    {260, "the parts of a turn wait to be types that do not know each other"},
+		"runtime/internal/scope Hooks":       {96, "those of the composite are promoted"},
+		"runtime/store/mem Store":            {64, "every interface of stores on one type"},
+		"runtime/store/postgres Store":       {77, "every interface of stores on one type"},
+		"runtime/store/sqlite Store":         {70, "every interface of stores on one type"},
+	},
+	"chance": {
+		"cmd/grapnel":                      {7, undone},
+		"composite":                        {7, undone},
+		"gen":                              {4, undone},
+		"internal/access":                  {3, undone},
+		"internal/api":                     {4, undone},
+		"internal/app":                     {2, undone},
+		"internal/daemon":                  {2, undone},
+		"internal/models":                  {1, undone},
+		"internal/nodes":                   {3, undone},
+		"internal/pgdb":                    {3, undone},
+		"internal/pgdb/documents":          {2, undone},
+		"internal/sqlitedb":                {1, undone},
+		"internal/supervisor":              {1, undone},
+		"internal/test/differential":       {1, undone},
+		"internal/test/faults":             {7, undone},
+		"internal/test/inspector":          {8, undone},
+		"internal/test/kills":              {11, undone},
+		"internal/test/laws":               {14, undone},
+		"internal/test/modelbombs":         {2, undone},
+		"internal/test/pgtest":             {1, undone},
+		"internal/test/powercut":           {13, undone},
+		"internal/test/scale":              {6, undone},
+		"runtime":                          {12, undone},
+		"runtime/internal/contribution":    {1, undone},
+		"runtime/internal/human":           {3, undone},
+		"runtime/internal/job":             {1, undone},
+		"runtime/internal/runlog":          {1, undone},
+		"runtime/internal/toolrun":         {2, undone},
+		"runtime/jobs/river":               {3, undone},
+		"runtime/provider/openai":          {3, undone},
+		"runtime/provider/providertest":    {1, undone},
+		"runtime/sandbox":                  {6, undone},
+		"runtime/store/postgres":           {16, undone},
+		"runtime/store/sqlite":             {2, undone},
+		"subsystems/fallback":              {3, undone},
+		"subsystems/mcp":                   {16, undone},
+		"subsystems/memory":                {1, undone},
+		"subsystems/ostools":               {1, undone},
+		"subsystems/policy/internal/shell": {2, undone},
 	},
 	"package-variables": {
 		"composite signed": {1, "the signatures of the points, found out once"},

@@ -11,12 +11,6 @@ import (
 	"strings"
 )
 
-const (
-	maxFile     = 600 // lines
-	maxFunction = 63  // lines
-	maxChain    = 6   // imports from a package down to one that imports none of the module
-)
-
 // finding is one breach: where is what an exception in the table must name.
 type finding struct{ rule, where, what string }
 
@@ -34,12 +28,9 @@ var rules = []rule{
 	{"conffile", "configuration may be a pipe, a device, a link or without end: only one reader bounds it", each(findReaders)},
 	{"testify", "one way to write a check", findTestify},
 	{"leaves", "a leaf can be taken out or used alone: only the assembly, programs and tests know it", findLeafImports},
-	{"chain", "a change at the bottom must not travel far", findChains},
 	{"package-name", "a package is named after what it has, not after its being shared", findNames},
 	{"no-init", "nothing happens before main", each(findInit)},
 	{"no-options", "options are a struct; nil is allowed", each(findOptions)},
-	{"function-length", "longer functions wait to be several", each(findLongFunctions)},
-	{"file-length", "longer files wait to be several", each(findLongFiles)},
 	{"skip", "make test says what did not run only if package needs knows", findSkips},
 	{"trimpath", "without -trimpath the go command compiles every package a second time", findUntrimmed},
 	{"terminal", "what others say reaches a terminal through internal/screen only", each(findRawWrites)},
@@ -164,7 +155,7 @@ func (f file) importNames() map[string]string {
 			continue
 		}
 		name := path.Base(p)
-		if name == "v3" {
+		if len(name) == 2 && name[0] == 'v' { // math/rand/v2
 			name = path.Base(path.Dir(p))
 		}
 		if spec.Name != nil {
@@ -201,7 +192,8 @@ func floor(pkg string) string {
 	return strings.TrimSuffix(room, "/")
 }
 
-func findChains(files []file) []finding {
+// chains are the longest chains of imports, from each package down to one that imports none of the module.
+func chains(files []file) map[string]int {
 	below := map[string]map[string]bool{}
 	for _, f := range files {
 		from := floor(f.pkg)
@@ -230,11 +222,10 @@ func findChains(files []file) []finding {
 		longest[pkg] = append([]string{pkg}, best...)
 		return longest[pkg]
 	}
-	var out []finding
-	for _, pkg := range slices.Sorted(maps.Keys(below)) {
-		if c := chain(pkg); len(c)-1 > maxChain {
-			out = append(out, finding{"chain", pkg, fmt.Sprintf("%d imports deep: %s", len(c)-1, strings.Join(c, " > "))})
-		}
+	out := map[string]int{}
+	for pkg := range below {
+		c := chain(pkg)
+		out[strings.Join(c, " > ")] = len(c) - 1
 	}
 	return out
 }
@@ -314,24 +305,7 @@ func findOptions(f file) []finding {
 	return out
 }
 
-func findLongFunctions(f file) []finding {
-	var out []finding
-	for _, fn := range f.functions() {
-		if n := f.line(fn.End()) - f.line(fn.Pos()) + 1; n > maxFunction {
-			out = append(out, finding{"function-length", f.at(fn), fmt.Sprintf("%d lines, more than %d", n, maxFunction)})
-		}
-	}
-	return out
-}
-
 func (f file) line(pos token.Pos) int { return f.fset.Position(pos).Line }
-
-func findLongFiles(f file) []finding {
-	if f.lines <= maxFile {
-		return nil
-	}
-	return []finding{{"file-length", f.name, fmt.Sprintf("%d lines, more than %d", f.lines, maxFile)}}
-}
 
 // findSkips finds tests that skip themselves. A fuzz target may pass over an
 // input.

@@ -288,9 +288,7 @@ var allowed = map[string]map[string]string{
 		"internal/supervisor/internal/child/child_linux.go os.ReadFile": "what the kernel says of a process",
 		"subsystems/approval/sync_unix.go os.Open":                      "a directory, to sync it",
 	},
-	"function-length": {},
-	"file-length":     {},
-	"no-options":      {},
+	"no-options": {},
 	"no-init": {
 		"internal/supervisor/internal/child/child_unix.go": "the supervisor of commands is this program again, and must not run its main function",
 		"gen/hookvet/golangci/golangci.go":                 "golangci-lint knows a plug-in only by what importing it does",
@@ -305,7 +303,6 @@ var allowed = map[string]map[string]string{
 	"trimpath": {
 		"gen/loading_test.go": "one test is about paths that are not trimmed, as most users have them: it compiles the contract alone",
 	},
-	"chain": {},
 	"leaves": {
 		"internal/api runtime/store/jsonl":     "exports branches in this format",
 		"internal/daemon subsystems/memory":    "lists and changes memories for clients",

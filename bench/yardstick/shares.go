@@ -45,7 +45,7 @@ const ours = "github.com/grapnel-go/grapnel/"
 // of its file, less that of this module. The longest that fits counts. What the Go
 // runtime does for a function, its allocations above all, is part of that function.
 var prefixes = map[string]string{
-	"runtime_test.(*loop)": classModel, "runtime_test.newLoop": classModel, "internal/test/rig.Says": classModel,
+	"runtime_test.(*loop)": classModel, "runtime_test.newLoop": classModel, "internal/test/rig.": classModel,
 	"internal/test/composites_test.(*caller)": classModel, "internal/test/composites_test.newCaller": classModel, "internal/test/composites_test.stream": classModel,
 	"runtime/provider": classModel, "runtime/internal/loop/model.go": classModel, "runtime/internal/loop/attempt.go": classModel, "hook/message/model.go": classModel,
 

@@ -312,6 +312,7 @@ var allowed = map[string]map[string]string{
 		"runtime runtime/store/mem":            "the store of who gives none",
 	},
 	"goleak": {
+		"internal/test/rig":                  "runs inside the tests of the runtime, which wait for what it starts",
 		"runtime/store/storetest":            "runs inside the tests of each store and waits there for what it starts",
 		"internal/api/internal/streams":      "runs inside the tests of internal/api and waits for what it starts",
 		"internal/confine":                   "runs inside the tests of the command line",

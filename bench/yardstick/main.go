@@ -18,7 +18,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -266,11 +265,7 @@ func renderPage(dir string) error {
 	if err := saveCharts(filepath.Join(dir, "performance"), charts); err != nil {
 		return err
 	}
-	gates, err := os.ReadFile(filepath.Join(dir, "evidence.md"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "performance.md"), []byte(r.page(charts, string(gates))), 0o644)
+	return os.WriteFile(filepath.Join(dir, "performance.md"), []byte(r.page(charts)), 0o644)
 }
 
 // writeSummaryTo prints the ratios at the end of a run.

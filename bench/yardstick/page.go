@@ -17,13 +17,12 @@ All take turns, round by round. A figure is the median of the rounds; what stand
 percentile. Ratios are made in each round and then summed up in the same way, because times drift on a machine where other
 things run; allocations do not. Written by ` + "`make bench-peers`" + ` from [performance.json](performance.json), which has every figure.
 
-How a daemon does with a thousand readers and two hundred turns at once, and with readers that stall, ` + "`make prove`" + ` measures: see
-"a daemon under load" in [evidence.md](evidence.md).
+` + "`make prove`" + ` measures daemons: under load, with readers that stall, and several over one PostgreSQL ([evidence.md](evidence.md)).
 
 `
 
-// page returns the page of the results; charts are the names of those that there are, and gates is the page of reliability.
-func (r *Results) page(charts []chart, gates string) string {
+// page returns the page of the results; charts are the names of those that there are.
+func (r *Results) page(charts []chart) string {
 	var b strings.Builder
 	b.WriteString(head)
 	r.writeSummary(&b)
@@ -36,7 +35,6 @@ func (r *Results) page(charts []chart, gates string) string {
 	r.writeCharts(&b, charts)
 	r.writeBudgets(&b)
 	r.writeMissed(&b)
-	writeDaemons(&b, gates)
 	b.WriteString(includes)
 	r.writeAbsent(&b)
 	return strings.TrimRight(b.String(), "\n") + "\n"

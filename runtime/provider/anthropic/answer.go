@@ -33,14 +33,13 @@ type answer struct {
 	// left: the consumer has stopped.
 	left  bool
 	model string
-	asked asked
-	// sent counts the bytes passed on.
-	sent int
+	// text is the size of the request in bytes, messages the number of its messages, and
+	// sent the bytes passed on.
+	text, messages, sent int
 	// kept counts the bytes of signatures, citations and blocks that go back as they came.
 	kept int
 
-	stream *wire.Stream
-	event  event
+	event event
 	// open are the blocks that have not ended, and last is the largest index so far; calls
 	// counts those of tools.
 	open        []*block
@@ -51,9 +50,6 @@ type answer struct {
 	stop     string
 	counts   counts
 }
-
-// asked is the size of the request: the bytes of its text, and its messages.
-type asked struct{ text, messages int }
 
 // block is one that is being streamed.
 type block struct {
@@ -87,28 +83,29 @@ func (a *answer) run(ctx context.Context, req message.ModelRequest) error {
 	if err != nil {
 		return p.s.Refuse("%w", err)
 	}
-	a.model, a.asked, a.last = s.model.Name, asked{text, req.Messages.Len()}, -1
+	a.model, a.text, a.messages, a.last = s.model.Name, text, req.Messages.Len(), -1
 	server := p.s
 	if s.drops {
 		server = p.drops
 	}
-	if a.stream, err = server.Open(ctx, server.URL("v1", "messages"), body); err != nil {
+	stream, err := server.Open(ctx, server.URL("v1", "messages"), body)
+	if err != nil {
 		return err
 	}
-	defer a.stream.Close()
-	return a.play()
+	defer stream.Close()
+	return a.play(stream)
 }
 
 // play reads events until the message stops.
-func (a *answer) play() error {
+func (a *answer) play(from *wire.Stream) error {
 	for {
-		ev, err := a.stream.Next()
+		ev, err := from.Next()
 		if err != nil {
 			return err
 		}
-		stopped, err := a.receive(ev)
+		stopped, err := a.receive(from, ev)
 		if stopped {
-			a.stream.Drain()
+			from.Drain()
 		}
 		if stopped || err != nil || a.left {
 			return err
@@ -117,7 +114,7 @@ func (a *answer) play() error {
 }
 
 // receive reads one event; stopped reports that it was the last one.
-func (a *answer) receive(ev sse.Event) (stopped bool, err error) {
+func (a *answer) receive(from *wire.Stream, ev sse.Event) (stopped bool, err error) {
 	data := ev.Data
 	switch {
 	case len(data) == 0:
@@ -126,7 +123,7 @@ func (a *answer) receive(ev sse.Event) (stopped bool, err error) {
 		return false, a.p.s.Failure(data)
 	case wire.IsObject(data):
 	case ev.Cut:
-		return false, a.stream.NoFinish("")
+		return false, from.NoFinish("")
 	default:
 		return false, a.p.s.Broken("an event is no JSON object", data)
 	}
@@ -142,10 +139,13 @@ func (a *answer) receive(ev sse.Event) (stopped bool, err error) {
 	if err := json.Unmarshal(data, &a.event, wire.Lax()); err != nil {
 		return false, a.misread(err, data)
 	}
-	if a.event.Type == "message_stop" {
-		return true, a.end()
+	switch {
+	case a.event.Type != "message_stop":
+		return false, a.take(&a.event, data)
+	case a.stop == "":
+		return true, from.NoFinish("the message stopped without a reason")
 	}
-	return false, a.take(&a.event, data)
+	return true, a.end()
 }
 
 func (a *answer) misread(err error, data []byte) error {
@@ -230,7 +230,7 @@ func (a *answer) startCall(b *block, h *head, data []byte) error {
 	b.call = a.calls
 	a.calls++
 	a.sent += len(h.Name)
-	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: b.call, CallID: a.ids.Unique(h.ID, a.asked.messages, b.call), Tool: h.Name})
+	a.send(message.Chunk{Kind: message.ChunkCallStart, Index: b.call, CallID: a.ids.Unique(h.ID, a.messages, b.call), Tool: h.Name})
 	if args := string(h.Input); args != "" && args != "{}" && args != "null" { // an empty one stands for what is to come
 		a.say(b, message.ChunkCallArgs, args)
 	}
@@ -358,9 +358,6 @@ func (a *answer) endCalls(n int) {
 
 // end ends open blocks and sends the finish.
 func (a *answer) end() error {
-	if a.stop == "" {
-		return a.stream.NoFinish("the message stopped without a reason")
-	}
 	finish := finishOf(a.stop)
 	cut := finish == message.FinishLength || finish == message.FinishFilter
 	n := len(a.open)
@@ -384,7 +381,7 @@ func (a *answer) end() error {
 	}
 	u := a.counts.usage()
 	if !a.counts.known {
-		u = wire.Estimate(a.asked.text, a.sent)
+		u = wire.Estimate(a.text, a.sent)
 	}
 	a.send(message.Chunk{Kind: message.ChunkFinish, Finish: finish, Usage: u})
 	return nil

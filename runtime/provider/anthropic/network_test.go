@@ -180,3 +180,24 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// atEnd is a body that knows whether it was read to its end.
+type atEnd struct {
+	io.Reader
+	seen bool
+}
+
+func (e *atEnd) Read(b []byte) (n int, err error) {
+	n, err = e.Reader.Read(b)
+	e.seen = e.seen || err == io.EOF
+	return n, err
+}
+
+// A connection serves the next request only if its response was read to the end.
+func TestAFinishedResponseIsReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	body := &atEnd{Reader: strings.NewReader(ok())}
+	_, err := provider.Collect(asks(serves(body), nil).Stream(t.Context(), hello()))
+	require.NoError(t, err)
+	assert.True(t, body.seen)
+}

@@ -13,7 +13,7 @@ var shows = []string{"cmd/grapnel", "internal/daemon", "internal/demo", "interna
 // show something every write, elsewhere the standard streams.
 func findRawWrites(f file) []finding {
 	if strings.HasPrefix(f.pkg, "cmd/") && f.pkg != "cmd/grapnel" || strings.HasPrefix(f.pkg, "examples/") || strings.HasPrefix(f.pkg, "bench/") ||
-		strings.HasPrefix(f.pkg, "gen/") || slices.Contains([]string{"internal/test/features", "internal/test/paper", "internal/test/prove", "internal/test/run", "internal/test/size", "internal/test/escape/attacker"}, f.pkg) {
+		strings.HasPrefix(f.pkg, "gen/") || slices.Contains([]string{"internal/test/features", "internal/test/prove", "internal/test/run", "internal/test/size", "internal/test/escape/attacker"}, f.pkg) {
 		return nil // programs for developers
 	}
 	var out []finding

@@ -84,7 +84,7 @@ func (s *Sandbox) confine(c *supervisor.Command, g Grant, slot *slot, fences []g
 		return err
 	}
 	if s.report.Level == Full {
-		c.Env = append(c.Env, "TMPDIR=/tmp")
+		c.Env = append(c.Env, "TMPDIR=/tmp", tools.GoFlags(s.env, s.home))
 	} else {
 		c.Env = append(c.Env, s.reducedEnvironment(slot)...)
 	}

@@ -294,6 +294,16 @@ func TestLasting(t *testing.T) {
 	assert.FileExists(t, filepath.Join(p.project, "made"))
 }
 
+// TestGoWritesModulesThatTheirOwnerCanRemove: without the flag the directories of a module have mode 0555, and rm -rf of the state fails.
+func TestGoWritesModulesThatTheirOwnerCanRemove(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.write(t, filepath.Join(p.home, ".config/go/env"), "GOFLAGS=-trimpath\n")
+	out, code, _ := p.run(t, sandbox.Grant{}, `printenv GOFLAGS`)
+	assert.Equal(t, 0, code)
+	assert.Equal(t, "-modcacherw -trimpath\n", out)
+}
+
 // TestSettingsWithSecrets: a file of settings is there unless it seems to have a secret.
 func TestSettingsWithSecrets(t *testing.T) {
 	t.Parallel()

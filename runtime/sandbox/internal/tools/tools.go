@@ -178,6 +178,21 @@ func Inherited(environ []string) []string {
 	return out
 }
 
+// GoFlags returns GOFLAGS with a flag by which a module's directories can be removed by their owner, as GOFLAGS=value. The variable replaces
+// what go env -w has written, so the value of the one that counts follows. A file of settings that is not shown does not count.
+func GoFlags(env map[string]string, home string) string {
+	theirs := env["GOFLAGS"]
+	if file := filepath.Join(home, ".config", "go", "env"); theirs == "" && home != "" && !Secretive(file) {
+		data, _ := os.ReadFile(file) // the go command does without it too
+		for line := range strings.Lines(string(data)) {
+			if value, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "GOFLAGS="); ok {
+				theirs = value
+			}
+		}
+	}
+	return strings.TrimSpace("GOFLAGS=-modcacherw " + theirs)
+}
+
 func Variables(environ []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range environ {

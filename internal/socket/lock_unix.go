@@ -21,5 +21,6 @@ func lockFile(path string) (unlock func() error, err error) {
 		}
 		return nil, errors.Join(err, f.Close())
 	}
-	return f.Close, nil
+	// A child process between fork and exec has the file too, so closing it would not release the lock.
+	return func() error { return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close()) }, nil
 }

@@ -24,7 +24,7 @@ const maxPath = 103
 // killed; it returns an error if a daemon listens there. Closing the listener removes the
 // socket.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
-	return listen(path, func() (net.Listener, error) { return bind(ctx, path) })
+	return listen(path, func() bool { return answers(ctx, path) }, func() (net.Listener, error) { return bind(ctx, path) })
 }
 
 // Take is Listen for a socket that a service manager listens on already, at the same path. Closing the listener leaves the socket.
@@ -33,22 +33,24 @@ func Take(path string, ln net.Listener) (net.Listener, error) {
 	if at := ln.Addr(); at.Network() != "unix" || at.String() != path {
 		return nil, errors.Join(fmt.Errorf("the service manager listens on %s, and the daemon's socket is %s; write the same in ListenStream and --socket", at, path), ln.Close())
 	}
-	taken, err := listen(path, func() (net.Listener, error) { return ln, nil })
+	unknown := func() bool { return false } // the service manager's own socket would answer
+	taken, err := listen(path, unknown, func() (net.Listener, error) { return ln, nil })
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
 	return taken, nil
 }
 
-// listen calls bind if the directory of the socket is the user's alone and no other daemon has its lock.
-func listen(path string, bind func() (net.Listener, error)) (net.Listener, error) {
+// listen calls bind if the directory of the socket is the user's alone and no other daemon has its lock. It does not wait for the
+// lock of a daemon that is served, which is one that answers.
+func listen(path string, served func() bool, bind func() (net.Listener, error)) (net.Listener, error) {
 	if !filepath.IsAbs(path) || len(path) > maxPath {
 		return nil, fmt.Errorf("the socket %q: the path must be absolute and at most %d bytes long; choose another one with --socket", path, maxPath)
 	}
 	if err := privateDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	unlock, err := lockFile(path + ".lock")
+	unlock, err := lock(path+".lock", served)
 	if err != nil {
 		if errors.Is(err, errLocked) {
 			return nil, running(path)
@@ -60,6 +62,22 @@ func listen(path string, bind func() (net.Listener, error)) (net.Listener, error
 		return nil, errors.Join(err, unlock())
 	}
 	return &listener{Listener: ln, unlock: unlock}, nil
+}
+
+// patience is how long a lock is waited for that no daemon seems to have. A child process that a killed daemon had started holds the lock
+// until it runs its own program.
+const patience = 2 * time.Second
+
+// lock takes the lock of the file. It waits for a lock whose daemon is not served, and returns errLocked at the latest after patience.
+func lock(file string, served func() bool) (unlock func() error, err error) {
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(patience); ; <-again.C {
+		unlock, err = lockFile(file)
+		if !errors.Is(err, errLocked) || served() || time.Now().After(end) {
+			return unlock, err
+		}
+	}
 }
 
 func running(path string) error {

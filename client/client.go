@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -285,7 +286,10 @@ func (d *door) identify(req *http.Request, token string) error {
 
 // unreached returns ErrNotRunning in a sentence, if that is the cause; start is the command that helps then.
 func (d *door) unreached(err error, start string) error {
-	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
+	dial, _ := errors.AsType[*net.OpError](err)
+	// A daemon that ends resets the connections that nobody has accepted.
+	reset := dial != nil && dial.Op == "dial" && errors.Is(err, syscall.ECONNRESET)
+	if reset || errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("%w on %s; start one with `%s`", ErrNotRunning, d.address, start)
 	}
 	of, asked := errors.AsType[*url.Error](err)

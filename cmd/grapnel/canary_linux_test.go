@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // canaryKey is a key that must be nowhere but in requests to its vendor.
@@ -220,6 +222,7 @@ func (s *canarySession) leaks(except string) (out []string) {
 // a command. It is in no output, event, log, file or database, and neither commands nor MCP
 // servers get it, although the vendor's error repeats it.
 func TestAKeyIsNowhere(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	for _, wire := range canaryWires() {
 		for _, from := range []string{"environment", "command"} {

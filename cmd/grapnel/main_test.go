@@ -51,8 +51,23 @@ func (w watched) Run() int {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	play(t, slices.DeleteFunc(scripts(t), func(name string) bool { return !slices.Contains(core, filepath.Base(name)) }))
+}
+
+// TestMoreScripts plays the scripts that are not core.
+func TestMoreScripts(t *testing.T) {
+	needs.Time(t)
+	t.Parallel()
+	play(t, slices.DeleteFunc(scripts(t), func(name string) bool { return slices.Contains(core, filepath.Base(name)) }))
+}
+
+// core are the scripts of what everybody uses. All of them take minutes.
+var core = []string{"agents.txtar", "approval.txtar", "chat.txtar", "config.txtar", "resume.txtar", "run.txtar", "serve.txtar", "wrong.txtar"}
+
+func play(t *testing.T, files []string) {
+	t.Helper()
 	testscript.Run(t, testscript.Params{
-		Files: scripts(t),
+		Files: files,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GRAPNEL_HOME", filepath.Join(env.WorkDir, ".state"))
 			return nil

@@ -7,10 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // TestASecretIsMaskedAtTheTerminal: what commands print of a turn, of an error and of what is stored. Without the section it is there.
 func TestASecretIsMaskedAtTheTerminal(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	const token = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5"
 	for _, conf := range []string{"redact: {secrets: true}\n", ""} {

@@ -121,6 +121,7 @@ func keyless(env []string) (out []string) {
 // TestModelsPageConsole compares what the page shows of a terminal with what is there, but for
 // times and numbers. All is done in one project, in the order of the page.
 func TestModelsPageConsole(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	text := page(t, modelsPage)
 	env, dir := consoleEnv(t)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // offeredFiles are what is written once an answer is remembered.
@@ -51,6 +52,7 @@ func reaches(t *testing.T, sentence, file string) bool {
 // sentence. Then the daemon asks about exactly the files that the sentence does not
 // cover, and so does another process, and the list shows that sentence.
 func TestAnOfferReachesAsFarAsItSays(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	for _, tt := range []struct{ asked, kind string }{
 		{"notes.txt", "file"}, {"src/a.txt", "file"}, {"src/a.txt", "folder"}, {"src/deep/c.txt", "folder"},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/grapnel-go/grapnel/client/wire"
 	"github.com/grapnel-go/grapnel/hook/event"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 )
 
 // lostModel says a line, begins a command that nobody waits for, and then would make
@@ -128,6 +129,7 @@ func (l *lostSite) interrupted() (out []wire.Conversation) {
 // on the daemon, whether its output breaks or its reader leaves in the silence of a
 // long command.
 func TestALostOutputCancelsTheTurn(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		stdin  string
@@ -167,6 +169,7 @@ func TestALostOutputCancelsTheTurn(t *testing.T) {
 
 // TestALostOutputEndsACommand that runs no turn: it ends, and says why.
 func TestALostOutputEndsACommand(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	l := newLost(t)
 	l.start()

@@ -8,11 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/internal/test/pgtest"
 )
 
 // TestTheStoreIsMovedToADatabaseAndBack runs a script over a real PostgreSQL.
 func TestTheStoreIsMovedToADatabaseAndBack(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	dsn := pgtest.Database(t)
 	testscript.Run(t, testscript.Params{

@@ -19,12 +19,14 @@ import (
 	"github.com/grapnel-go/grapnel/internal/access"
 	"github.com/grapnel-go/grapnel/internal/app"
 	"github.com/grapnel-go/grapnel/internal/daemon"
+	"github.com/grapnel-go/grapnel/internal/test/needs"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
 // TestADaemonEndsThoughAToolHangs: a tool that ignores its context keeps the daemon for the grace period and the bound of the runtime,
 // and not longer. Meanwhile clients over TCP are told that it ends, and get no new turn.
 func TestADaemonEndsThoughAToolHangs(t *testing.T) {
+	needs.Time(t)
 	t.Parallel()
 	paths := project(t)
 	script := "rules:\n- when: {user: {contains: Hang}, step: 1}\n  calls: [{tool: hang, args: {}}]\n- {when: always, say: Hi.}\n"
@@ -40,7 +42,7 @@ func TestADaemonEndsThoughAToolHangs(t *testing.T) {
 		<-release // not even the end of its context ends it
 		return "", nil
 	}, nil)
-	const grace = 3 * time.Second
+	const grace = 10 * time.Second
 	at := socket(t)
 	d, err := daemon.Open(t.Context(), daemon.Options{Socket: at, Grace: grace, Listen: daemon.Listen{Address: "127.0.0.1:0"}, App: app.Options{
 		Paths: paths, Note: note, Extra: []hook.Hook{tool.Set(hang)}, Set: allowed(t),

@@ -23,7 +23,7 @@ type dialect struct {
 	// wire writes the answers and opens the adapter.
 	wire providertest.Wire
 	// arguments is what stands before the first piece of arguments, and finish a part of
-	// what says that an answer is whole.
+	// what says that an answer is whole, in answers of aimock too.
 	arguments, finish string
 	// atOnce: a call is one event, so that an event that comes twice is two calls.
 	atOnce bool

@@ -135,6 +135,21 @@ var gates = []gate{
 		bad: map[string]string{"naive": "a reader that opens and reads what there is"},
 	},
 	{
+		name: "drawn faults of a model's server",
+		shows: "A turn of two model calls ends well unless one of its calls fails five times in a row, by the log of the relay that draws the faults, with drop, malformed, disconnect, " +
+			"ratelimit and a cut, each at 0.3: at least 985 of 1,000 turns. With the first four drawn one after the other, 76 of 100 requests fail; then as many turns end well as chance " +
+			"says (0.557, within four standard deviations), and the others say what failed last and after how many tries. Nothing cut off counts as whole, no tool runs twice, and two " +
+			"strict servers take every history. The server is npm's @copilotkit/aimock.",
+		pkg: "./internal/test/modelfaults", tests: "TestTurnsSurviveDrawnFaults|TestDrawnFaultsFindWhoLosesTurns",
+		args: []string{"-modelfaults.turns", "1000"},
+		bad: map[string]string{
+			"no-fallback": "a composition without subsystem fallback",
+			"forgiving":   "a relay that ends a cut answer as if it were whole",
+			"twice":       "a composition that runs a tool again",
+			"stitching":   "an adapter that asks again on its own and goes on where the answer broke off",
+		},
+	},
+	{
 		name: "kinds of faults of a model's server",
 		shows: "429 with a Retry-After, without one and with an absurd one, 5xx, timeouts, resets, slices, cuts anywhere, in arguments and in UTF-8, a missing end, an event twice, a garbage " +
 			"line, a wrong content type: for each dialect of the adapters nothing cut off counts as whole, no tool runs with a part of its arguments, and a call is made again as often as the " +

@@ -19,12 +19,14 @@ import (
 // base is the commit that budgets add to; base.json has its figures, so that the test needs no history.
 const base = "b488cd3a"
 
-// budgets are what issues may add to the product and to the proof of base, less than nothing included. An issue that moves tests
-// from one area to another has a row for each.
-var budgets = []struct {
+type budget struct {
 	issue, area    string
 	product, proof int
-}{
+}
+
+// budgets are what issues may add to the product and to the proof of base, less than nothing included. An issue that moves tests
+// from one area to another has a row for each.
+var budgets = []budget{
 	// The ratchet, make prove, and the gates of visits and strangers: what the issue took out of tests of the runtime pays for them.
 	{"CI in twenty minutes", other, 0, 1950},
 	{"CI in twenty minutes", "runtime without stores and providers", 0, -2050},
@@ -52,7 +54,7 @@ func committed(t *testing.T) (out sizes) {
 }
 
 // over says by how many lines of proof or product an area, or the sum, is above what the budgets allow.
-func over(now, old sizes) map[string]float64 {
+func over(budgets []budget, now, old sizes) map[string]float64 {
 	productMore, proofMore := map[string]int{}, map[string]int{}
 	for _, b := range budgets {
 		for _, where := range []string{b.area, sum} {
@@ -82,7 +84,7 @@ func over(now, old sizes) map[string]float64 {
 func TestBudgets(t *testing.T) {
 	files, err := onDisk("../../..")
 	require.NoError(t, err)
-	for what, by := range over(measure(files), committed(t)) {
+	for what, by := range over(budgets, measure(files), committed(t)) {
 		t.Errorf("%s: %.0f lines more than since %s is allowed: take something out, or add a row with the issue's name to budgets", what, by, base)
 	}
 	for _, b := range budgets {
@@ -98,11 +100,11 @@ func TestBudgets(t *testing.T) {
 
 func TestOver(t *testing.T) {
 	old := sizes{"hook": {100, 50}, "memory": {100, 50}, sum: {200, 100}}
-	budget := float64(budgets[0].proof)
-	assert.Empty(t, over(old, old))
+	budgets := []budget{{"an issue", other, 0, 7}}
+	assert.Empty(t, over(budgets, old, old))
 	assert.Equal(t, map[string]float64{"proof of hook": 5, "proof of memory": 9, "product": 20},
-		over(sizes{"hook": {110, 65}, "memory": {110, 65}, sum: {220, 100}}, old))
-	assert.Equal(t, map[string]float64{"proof of hook": 1, "proof": 1}, over(sizes{"hook": {90, 51}, sum: {190, 101 + int(budget)}}, old))
+		over(budgets, sizes{"hook": {110, 65}, "memory": {110, 65}, sum: {220, 100}}, old))
+	assert.Equal(t, map[string]float64{"proof of hook": 1, "proof": 1}, over(budgets, sizes{"hook": {90, 51}, sum: {190, 108}}, old))
 }
 
 // TestBase measures base again: LEAN's figures for it are 138.8k lines of product, 151.9k of proof, 3.9k generated, 8.9k in nested

@@ -2,7 +2,6 @@ package calls_test
 
 import (
 	"context"
-	goruntime "runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,15 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/grapnel-go/grapnel/hook"
-	"github.com/grapnel-go/grapnel/hook/event"
 	"github.com/grapnel-go/grapnel/hook/message"
 	"github.com/grapnel-go/grapnel/internal/test/dialog"
 	"github.com/grapnel-go/grapnel/internal/test/rig"
 	"github.com/grapnel-go/grapnel/runtime"
 )
 
-// Calls with the same exclusive key never overlap, also if one of them ignores its
-// context for longer than anybody waits for it.
+// Package toolrun tests what becomes of calls, keys and slots; this is what the runtime adds.
 
 // alone is a tool with an exclusive key. It notes how many of its calls ran at once.
 type alone struct {
@@ -58,107 +55,6 @@ func (a *alone) enter() (leave func()) {
 			return func() { a.running.Add(-1) }
 		}
 	}
-}
-
-func TestSpecAnExclusiveKeyIsHeldUntilTheCallHasEnded(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		timeout time.Duration
-		cancel  time.Duration
-	}{
-		"timeout": {timeout: time.Minute},
-		"cancel":  {cancel: time.Minute},
-		"both":    {timeout: time.Minute, cancel: time.Minute},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				a := newAlone()
-				deaf := a.deaf("deaf")
-				deaf.Timeout = tc.timeout
-				w := rig.Start(t, rig.Plays(
-					rig.Calls(rig.Call("1", "deaf", "{}")), rig.Calls(rig.Call("2", "quick", "{}")), rig.Says("done"), rig.Says("done")), rig.Box(deaf, a.quick("quick")))
-				ctx := t.Context()
-				if tc.cancel > 0 {
-					limited, cancel := context.WithTimeout(ctx, tc.cancel)
-					defer cancel()
-					ctx = limited
-				}
-				first := make(chan error, 1)
-				go func() { _, err := dialog.Send(ctx, w.Conv, message.TextInput("go"), nil); first <- err }()
-				synctest.Wait()
-				var told []hook.Event
-				second := make(chan error, 1)
-				go func() {
-					_, err := dialog.Send(t.Context(), w.Other("bob"), message.TextInput("go"), &runtime.TurnOptions{Observe: func(ev hook.Event) {
-						if ev.Kind == event.CallProgress {
-							told = append(told, ev)
-						}
-					}})
-					second <- err
-				}()
-				time.Sleep(time.Hour)
-				synctest.Wait()
-				assert.Equal(t, int32(1), a.starts.Load(), "the second call waits as long as the first one runs")
-				<-first
-				close(a.release)
-				require.NoError(t, <-second)
-				assert.Equal(t, int32(2), a.starts.Load())
-				assert.Equal(t, int32(1), a.most.Load())
-				require.Len(t, told, 1)
-				assert.Equal(t, `waits for call 1 of deaf, which has the key "key"`, told[0].Text)
-			})
-		})
-	}
-}
-
-// A tool that panics or ends its goroutine has ended.
-func TestSpecAnExclusiveKeyIsFreeWhenTheCallFails(t *testing.T) {
-	t.Parallel()
-	for name, fail := range map[string]func(){
-		"panic":  func() { panic("broken") },
-		"goexit": goruntime.Goexit,
-	} {
-		for _, limit := range []time.Duration{0, time.Minute} {
-			t.Run(name+limit.String(), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					bad := rig.Does("bad", func(context.Context) message.ToolResult { fail(); return message.ToolResult{} })
-					bad.Exclusive, bad.Timeout = "key", limit
-					a := newAlone()
-					w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "bad", "{}"), rig.Call("2", "quick", "{}")), rig.Says("done")), rig.Box(bad, a.quick("quick")))
-					began := time.Now()
-					w.Send("go")
-					assert.Zero(t, time.Since(began))
-					assert.Equal(t, int32(1), a.starts.Load())
-					assert.Empty(t, w.Runtime.Abandoned())
-				})
-			})
-		}
-	}
-}
-
-// Who waits for a key waits as long as its own turn, and says what it waited for.
-func TestSpecWhoWaitsForAnExclusiveKeyWaitsWithItsContext(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		a := newAlone()
-		deaf := a.deaf("deaf")
-		deaf.Timeout = time.Second
-		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "deaf", "{}")), rig.Says("done"), rig.Calls(rig.Call("2", "quick", "{}"))), rig.Box(deaf, a.quick("quick")))
-		w.Send("go")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		began := time.Now()
-		_, err := w.Try(ctx, "go")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, time.Minute, time.Since(began))
-		lines := w.History()
-		assert.Equal(t, `tool 2 quick cancelled: cancelled before it started: it waited for call 1 of deaf, which has the key "key"`, lines[len(lines)-1])
-		close(a.release)
-		synctest.Wait()
-		assert.Empty(t, w.Runtime.Abandoned())
-	})
 }
 
 // A child's call has the same keys as everybody's.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -205,65 +203,4 @@ func TestLawAWrapThatPanicsLeavesTheResultIfThereIsOne(t *testing.T) {
 		assert.Equal(t, "tool 1 x: x:", w.History()[2], name)
 		assert.NotEmpty(t, w.EventsOf(event.HookFailed))
 	}
-}
-
-func TestExclusiveCallsNeverOverlap(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		running, most := 0, 0
-		exclusive := rig.Does("x", func(context.Context) message.ToolResult {
-			running++
-			most = max(most, running)
-			time.Sleep(time.Second)
-			running--
-			return message.ToolResult{}
-		})
-		exclusive.Exclusive = "the printer"
-		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}"), rig.Call("3", "x", "{}")), rig.Says("done")), rig.Box(exclusive))
-		began := time.Now()
-		w.Send("go")
-		assert.Equal(t, 1, most)
-		assert.Equal(t, 3*time.Second, time.Since(began))
-		for _, ev := range w.EventsOf(event.CallResult) {
-			assert.Equal(t, time.Second, ev.Detail().Duration, "queueing does not count")
-		}
-	})
-}
-
-func TestSlotsBoundTheProcessAndWaitingToolsTakeNone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		waits := rig.Sleeps("waits", time.Minute)
-		waits.Waits = true
-		b := rig.Box(rig.Sleeps("works", time.Second), waits)
-		w := rig.StartWith(t, rig.Plays(
-			rig.Calls(rig.Call("", "waits", "{}"), rig.Call("", "works", "{}"), rig.Call("", "works", "{}"), rig.Call("", "works", "{}"), rig.Call("", "works", "{}")), rig.Says("done"),
-		), hook.AgentConfig{Name: "a"}, &runtime.Options{Calls: runtime.Calls{Slots: 2}}, b)
-		began := time.Now()
-		w.Send("go")
-		assert.Equal(t, time.Minute, time.Since(began))
-		var ends []time.Duration
-		for _, ev := range w.EventsOf(event.CallResult) {
-			ends = append(ends, ev.Time.Sub(began))
-		}
-		assert.Equal(t, []time.Duration{time.Second, time.Second, 2 * time.Second, 2 * time.Second, time.Minute}, ends)
-	})
-}
-
-func TestACallThatOnlyQueuedIsCancelledAndNotInterrupted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		exclusive := rig.Sleeps("x", time.Hour)
-		exclusive.Exclusive = "key"
-		w := rig.Start(t, rig.Plays(rig.Calls(rig.Call("1", "x", "{}"), rig.Call("2", "x", "{}"))), rig.Box(exclusive))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := w.Try(ctx, "go")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		outcomes := []message.Outcome{}
-		for _, ev := range w.EventsOf(event.CallResult) {
-			outcomes = append(outcomes, ev.Detail().Outcome)
-		}
-		assert.ElementsMatch(t, []message.Outcome{message.OutcomeInterrupted, message.OutcomeCancelled}, outcomes)
-	})
 }

@@ -31,6 +31,7 @@ lint:
 # writes what it left out to LEFT.
 LEFT ?= .left-out
 test:
+	@rm -f $(LEFT)
 	@LEFT=$(LEFT) $(TESTRUN) -short -p 2 -timeout 20m $(FLAGS) $(PKG)
 
 # test-rest is what the last make test left out: long tests, those that need root, and those that the machine lacked something for.
@@ -107,6 +108,9 @@ generated:
 	go mod tidy -diff
 	go generate ./... && git diff --exit-code -- '*_gen.go' docs/daemon-plan.md
 	@new=$$(git ls-files -o --exclude-standard '*_gen.go' docs/daemon-plan.md); test -z "$$new" || { echo "not committed: $$new"; exit 1; }
+
+# test-rest reads what test writes.
+.NOTPARALLEL:
 
 # ci is everything that a change must pass.
 ci: lint test test-rest generated race

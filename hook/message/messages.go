@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"sync/atomic"
+	"weak"
 )
 
 // Messages is a read-only sequence of messages, like a List[Message], for histories. It
@@ -204,6 +205,24 @@ func (l Messages) Shared(other Messages) int {
 	return max(0, int(min(to, begin(n))-l.from))
 }
 
+// Mark remembers a sequence without keeping its messages in memory.
+type Mark struct {
+	p        weak.Pointer[pieces]
+	from, to int32
+}
+
+// Mark returns a mark of the sequence.
+func (l Messages) Mark() Mark { return Mark{weak.Make(l.p), l.from, l.to} }
+
+// Messages returns the marked sequence, or an empty one if nobody else has kept it.
+func (m Mark) Messages() Messages {
+	p := m.p.Value()
+	if p == nil {
+		return Messages{}
+	}
+	return Messages{p: p, from: m.from, to: m.to}
+}
+
 // Join returns the sequence of l's messages and those of tail. It copies nothing if l is
 // empty, or if l and tail are adjacent parts of one sequence.
 func (l Messages) Join(tail Messages) Messages {
@@ -313,7 +332,7 @@ func bytesOf(blocks List[Block]) (n int64) {
 	return n
 }
 
-// A model reads an image of any size, and a file of which only the address is here, as some 1,600 tokens, and a document or audio as far
+// A model reads an image as at most some 1,600 tokens, as which a file counts of which only the address is here, and a document or audio as far
 // fewer tokens than its bytes: these are the bytes of text with as many.
 const (
 	imageBytes = 6400

@@ -53,8 +53,8 @@ type taint struct {
 	values  []value
 	// links are fingerprints of addresses that somebody has written.
 	links map[uint64]bool
-	// noted has, by conversation, the messages that the model was last given.
-	noted map[string]message.Messages
+	// noted has, by conversation, the messages that the model was last given. It keeps no text in memory.
+	noted map[string]message.Mark
 }
 
 // value is one secret.
@@ -80,7 +80,7 @@ func (v *value) left() (n int) {
 }
 
 func newTaint() *taint {
-	return &taint{seed: maphash.MakeSeed(), windows: map[uint64]int{}, whole: map[int]map[uint64]int{}, links: map[uint64]bool{}, noted: map[string]message.Messages{}}
+	return &taint{seed: maphash.MakeSeed(), windows: map[uint64]int{}, whole: map[int]map[uint64]int{}, links: map[uint64]bool{}, noted: map[string]message.Mark{}}
 }
 
 // normal returns the letters and digits of a text in small letters: what is left however it is written.
@@ -138,7 +138,7 @@ const maxNoted = 16
 // knows already.
 func (t *taint) noteRequest(conversation string, all message.Messages) {
 	t.mu.Lock()
-	known := all.Shared(t.noted[conversation])
+	known := all.Shared(t.noted[conversation].Messages())
 	t.mu.Unlock()
 	for _, m := range all.From(known).All() {
 		if m.Ephemeral || m.Label != "" {
@@ -150,7 +150,7 @@ func (t *taint) noteRequest(conversation string, all message.Messages) {
 	if _, ok := t.noted[conversation]; !ok && len(t.noted) >= maxNoted {
 		clear(t.noted)
 	}
-	t.noted[conversation] = all
+	t.noted[conversation] = all.Mark()
 }
 
 func (t *taint) noteResult(r message.ToolResult) {

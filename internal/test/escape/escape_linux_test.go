@@ -74,6 +74,15 @@ func chosen(t *testing.T, load func() ([]Case, error)) []Case {
 	})
 }
 
+// TestTheBatteryAsRoot plays it once more for a root who has run the other tests as an ordinary user, as CI does.
+func TestTheBatteryAsRoot(t *testing.T) {
+	needs.Root(t)
+	needs.Time(t)
+	t.Run("escapes", TestNoEscapeSucceeds)
+	t.Run("jobs", TestJobsSucceedInTheSandbox)
+	t.Run("reduced", TestReduced)
+}
+
 // users are those as whom the battery can be played: who runs the test and, if that is root, an ordinary user.
 func users() map[string]Identity {
 	out := map[string]Identity{"myself": Myself()}

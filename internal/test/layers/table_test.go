@@ -282,7 +282,6 @@ var allowed = map[string]map[string]string{
 		"internal/sqlitedb/held.go os.Open":                             "the first 108 bytes of a regular file",
 		"internal/supervisor/ended_linux.go os.ReadFile":                "what the kernel says of a process",
 		"runtime/sandbox/internal/guard/names.go os.ReadFile":           "a regular file of bounded size",
-		"runtime/sandbox/internal/tools/tools.go os.ReadFile":           "a regular file of bounded size",
 		"runtime/sandbox/watched.go os.Open":                            "what this package wrote, with a bound",
 		"runtime/sandbox/probe_linux.go os.ReadFile":                    "settings of the kernel",
 		"internal/supervisor/internal/child/child_linux.go os.ReadFile": "what the kernel says of a process",

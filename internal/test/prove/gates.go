@@ -14,7 +14,7 @@ type gate struct {
 	command []string
 	// also are further packages that it judges.
 	also []string
-	// data are files and directories that it judges beside the code.
+	// data are files and directories that it judges beside the code; "." is every Go file.
 	data []string
 	// bad describes the figures "bad.NAME" by NAME: what the gate found in known-bad
 	// variants. All of them must be present and not zero.
@@ -230,7 +230,7 @@ var gates = []gate{
 		name: "sandbox",
 		shows: "A command in the sandbox reaches nothing that it must not: of over 200 escapes (files, keys, sockets, processes, system calls, network, hooks, caches, what stays behind) every third is played, as root and as an ordinary user, " +
 			"and so is every eighth command of the corpus, after which files outside, sockets and processes are as before. Ordinary jobs succeed in it: builds and tests, git, npm, python, make, servers on the loopback. At the level reduced those escapes succeed that are listed.",
-		pkg: "./internal/test/escape", tests: "TestNoEscapeSucceeds|TestJobsSucceedInTheSandbox|TestReduced|TestTheCorpusInTheSandbox|TestEscapesWorkWithoutASandbox",
+		pkg: "./internal/test/escape", tests: "TestNoEscapeSucceeds|TestJobsSucceedInTheSandbox|TestReduced|TestTheCorpusInTheSandbox|TestEscapesWorkWithoutASandbox|TestTheBatteryAsRoot",
 		args: []string{"-escape.every", "3", "-escape.rows", "8"},
 		bad:  map[string]string{"plain": "a runner without a sandbox"},
 	},
@@ -380,7 +380,7 @@ var gates = []gate{
 		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
 		pkg:     "./cmd/grapnel",
 		command: []string{"go", "run", "./internal/test/features", "-only", "^[A-B]"},
-		data:    []string{"internal/test/features"},
+		data:    []string{".", "internal/test/features"},
 		noBad:   "each row is tried on code without its feature",
 	},
 	{
@@ -388,7 +388,7 @@ var gates = []gate{
 		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
 		pkg:     "./cmd/grapnel",
 		command: []string{"go", "run", "./internal/test/features", "-only", "^[C-E]"},
-		data:    []string{"internal/test/features"},
+		data:    []string{".", "internal/test/features"},
 		noBad:   "each row is tried on code without its feature",
 	},
 	{
@@ -396,7 +396,7 @@ var gates = []gate{
 		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
 		pkg:     "./cmd/grapnel",
 		command: []string{"go", "run", "./internal/test/features", "-only", "^[F-G]"},
-		data:    []string{"internal/test/features"},
+		data:    []string{".", "internal/test/features"},
 		noBad:   "each row is tried on code without its feature",
 	},
 	{
@@ -404,7 +404,7 @@ var gates = []gate{
 		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
 		pkg:     "./cmd/grapnel",
 		command: []string{"go", "run", "./internal/test/features", "-only", "^[H-J]"},
-		data:    []string{"internal/test/features"},
+		data:    []string{".", "internal/test/features"},
 		noBad:   "each row is tried on code without its feature",
 	},
 	{
@@ -412,7 +412,7 @@ var gates = []gate{
 		shows:   "Every feature of these letters in docs/features.md is shown by its tests, and these fail by an assertion when one place of the code is changed.",
 		pkg:     "./cmd/grapnel",
 		command: []string{"go", "run", "./internal/test/features", "-only", "^[K-N]"},
-		data:    []string{"internal/test/features"},
+		data:    []string{".", "internal/test/features"},
 		noBad:   "each row is tried on code without its feature",
 	},
 	{
@@ -434,7 +434,7 @@ var gates = []gate{
 		pkg:     "./runtime/provider/openai/counterpart",
 		command: []string{"make", "counterpart"},
 		also:    []string{"./runtime/provider/anthropic/counterpart", "./runtime/provider/gemini/counterpart", "./client/counterpart"},
-		data:    []string{"docs/openapi.yaml"},
+		data:    []string{"Makefile", "docs/openapi.yaml"},
 		noBad:   "a difference fails a test",
 	},
 	{
@@ -456,7 +456,7 @@ var gates = []gate{
 		shows:   "golangci-lint with hookvet in it finds what hookvet finds in a fixture.",
 		pkg:     "./cmd/hookvet",
 		command: []string{"make", "plugin"},
-		data:    []string{"testdata/golangci"},
+		data:    []string{"Makefile", "testdata/golangci"},
 		noBad:   "the fixture is wrong code",
 	},
 	{
@@ -464,7 +464,7 @@ var gates = []gate{
 		shows:   "Ten seconds of each fuzz target find nothing.",
 		pkg:     "./cmd/grapnel",
 		command: []string{"make", "fuzz", "FUZZTIME=10s"},
-		also:    []string{"./gen"},
+		data:    []string{"."},
 		noBad:   "the targets' seeds have what was found earlier",
 	},
 	{
@@ -472,7 +472,7 @@ var gates = []gate{
 		shows:   "README's commands succeed for a user who has Go, make and the tools of POSIX alone, and say what did not run.",
 		pkg:     "./cmd/grapnel",
 		command: []string{".ci/run", "posix"},
-		data:    []string{".ci/run", "Makefile", "README.md"},
+		data:    []string{".", ".ci/run", "Makefile", "README.md"},
 		noBad:   "it looks for the lines that say what is missing",
 	},
 }

@@ -73,7 +73,7 @@ func TestPage(t *testing.T) {
 }
 
 func TestWhatMakesAGateStale(t *testing.T) {
-	dirs := []string{"hook", "runtime", "runtime/store", "subsystems/x"}
+	dirs := []string{"hook", "runtime", "runtime/store", "subsystems/x", "runtime/store/schema/1.sql"}
 	for file, want := range map[string]bool{
 		"runtime/turn.go":         true,
 		"runtime/turn_test.go":    true,
@@ -85,6 +85,10 @@ func TestWhatMakesAGateStale(t *testing.T) {
 		"subsystems/y/y.go":       false,
 		"docs/page.md":            false,
 		"shared/data/x":           true,
+
+		"runtime/store/schema/1.sql": true, // embedded
+		"runtime/store/schema/2.sql": false,
+		"go.sum":                     true,
 	} {
 		assert.Equal(t, want, counts(file, "./runtime", dirs, []string{"shared/data"}), file)
 	}

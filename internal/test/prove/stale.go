@@ -32,7 +32,7 @@ func stale(ctx context.Context, chosen []gate, text string, out io.Writer) ([]ga
 // staleness remembers what git and the go command have said.
 type staleness struct {
 	changed map[string][]string // files by commit
-	dirs    map[string][]string // by package
+	dirs    map[string][]string // with embedded files, by package
 }
 
 // why says why a gate that passed at a commit is stale, or "".
@@ -71,7 +71,7 @@ func (s staleness) changes(ctx context.Context, commit string) ([]string, bool) 
 	if files, ok := s.changed[commit]; ok {
 		return files, true
 	}
-	diff, err := exec.CommandContext(ctx, "git", "diff", "--name-only", commit, "--").Output()
+	diff, err := exec.CommandContext(ctx, "git", "diff", "--name-only", "--no-renames", commit, "--").Output()
 	if err != nil {
 		return nil, false
 	}
@@ -83,8 +83,14 @@ func (s staleness) changes(ctx context.Context, commit string) ([]string, bool) 
 	return s.changed[commit], true
 }
 
-// paths returns the directories of a package and of all packages of this repository that its
-// tests import. A package in a module of its own stands for all packages of that module.
+// listed prints the directory of a package and the files that it embeds.
+const listed = `{{.Dir}}{{range .EmbedFiles}}
+{{$.Dir}}/{{.}}{{end}}{{range .TestEmbedFiles}}
+{{$.Dir}}/{{.}}{{end}}{{range .XTestEmbedFiles}}
+{{$.Dir}}/{{.}}{{end}}`
+
+// paths returns the directories, and embedded files, of a package and of all packages of this
+// repository that its tests import. A package in a module of its own stands for all packages of that module.
 func (s staleness) paths(ctx context.Context, pkg string) ([]string, error) {
 	if dirs, ok := s.dirs[pkg]; ok {
 		return dirs, nil
@@ -93,7 +99,7 @@ func (s staleness) paths(ctx context.Context, pkg string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", "{{.Dir}}", pkg)
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", listed, pkg)
 	if _, err := os.Stat(filepath.Join(pkg, "go.mod")); err == nil && pkg != "." {
 		cmd.Dir = pkg
 		cmd.Args[len(cmd.Args)-1] = "./..."
@@ -113,20 +119,27 @@ func (s staleness) paths(ctx context.Context, pkg string) ([]string, error) {
 	return s.dirs[pkg], nil
 }
 
-// counts reports whether a gate that judges pkg depends on a file: one of these directories or
-// their testdata, but not the tests of another package, or one of the gate's data.
-func counts(file, pkg string, dirs, data []string) bool {
-	if slices.ContainsFunc(data, func(d string) bool { return file == d || strings.HasPrefix(file, d+"/") }) {
+// common are files that every gate depends on.
+var common = []string{"go.mod", "go.sum", "testdata/node/package-lock.json"}
+
+// counts reports whether a gate that judges pkg depends on a file: one of these paths or in such a
+// directory or its testdata, but not the tests of another package, or one of the gate's data, where
+// "." is every Go file.
+func counts(file, pkg string, paths, data []string) bool {
+	isData := func(d string) bool {
+		return file == d || strings.HasPrefix(file, d+"/") || d == "." && strings.HasSuffix(file, ".go")
+	}
+	if slices.Contains(common, file) || slices.Contains(paths, file) || slices.ContainsFunc(data, isData) {
 		return true
 	}
 	dir := filepath.ToSlash(filepath.Dir(file))
 	own := filepath.ToSlash(filepath.Clean(pkg))
 	if strings.HasSuffix(file, "_test.go") {
-		return dir == own || strings.HasPrefix(dir, own+"/") && slices.Contains(dirs, dir)
+		return dir == own || strings.HasPrefix(dir, own+"/") && slices.Contains(paths, dir)
 	}
 	if i := strings.Index(dir, "/testdata"); i >= 0 {
 		dir = dir[:i]
-		return dir == own || strings.HasPrefix(dir, own+"/") && slices.Contains(dirs, dir)
+		return dir == own || strings.HasPrefix(dir, own+"/") && slices.Contains(paths, dir)
 	}
-	return slices.Contains(dirs, dir)
+	return slices.Contains(paths, dir)
 }

@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"errors"
 	"github.com/grapnel-go/grapnel/runtime/sandbox/internal/paths"
+	"io"
+	"syscall"
 )
 
 // System are the directories of the system that every process sees, read-only. What else stands in the root directory it does not see.
@@ -76,20 +79,37 @@ func Home() []string {
 // maxSettings bounds a file of settings that is looked through.
 const maxSettings = 1 << 20
 
+// settings reads a file of settings if it is a regular one. A longer one than maxSettings is an error. It does not wait for a pipe.
+func settings(path string) (data []byte, regular bool, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, false, err
+	}
+	data, err = io.ReadAll(io.LimitReader(f, maxSettings+1))
+	if len(data) > maxSettings {
+		err = errors.New("too long")
+	}
+	return data, true, err
+}
+
 // secretWord is what a setting with a secret is called.
 var secretWord = regexp.MustCompile(`extraheader|token|secret|oauth|password|pass\w*\s*=`)
 
 // Secretive reports whether a path is a file of settings that seems to have a secret in it, such as a password in an address. Such a file
 // is not shown.
 func Secretive(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	data, regular, err := settings(path)
+	if !regular {
 		return false
 	}
-	if info.Size() > maxSettings {
-		return true
-	}
-	data, err := os.ReadFile(path)
 	text := strings.ToLower(string(data))
 	if err != nil || secretWord.MatchString(text) {
 		return true
@@ -183,7 +203,7 @@ func Inherited(environ []string) []string {
 func GoFlags(env map[string]string, home string) string {
 	theirs := env["GOFLAGS"]
 	if file := filepath.Join(home, ".config", "go", "env"); theirs == "" && home != "" && !Secretive(file) {
-		data, _ := os.ReadFile(file) // the go command does without it too
+		data, _, _ := settings(file) // the go command does without it too
 		for line := range strings.Lines(string(data)) {
 			if value, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "GOFLAGS="); ok {
 				theirs = value

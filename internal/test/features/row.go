@@ -101,10 +101,6 @@ func filter(all []row, keep func(row) bool) (out []row) {
 	return out
 }
 
-func has(all []row, id string) bool {
-	return slices.ContainsFunc(all, func(r row) bool { return r.id == id })
-}
-
 // whole is the test that a subtest belongs to.
 func whole(name string) string {
 	name, _, _ = strings.Cut(name, "/")

@@ -14,7 +14,7 @@ SOURCES = $$(git ls-files -co --exclude-standard '*.go' | grep -v /testdata/)
 # internal/test/run runs go test, shows progress and says at the end what did not run and why.
 TESTRUN = go run ./internal/test/run
 
-.PHONY: fmt lint test test-rest test-all race size gen bench bench-peers bench-check bench-test prove fuzz cover ci generated counterpart plugin
+.PHONY: fmt lint test test-rest test-all race size gen bench bench-peers bench-check bench-test prove fuzz cover ci generated counterpart
 
 # fmt formats every source file that is not test data.
 fmt:
@@ -97,11 +97,6 @@ counterpart:
 cover:
 	go test -p 2 -timeout 15m -coverpkg ./... -coverprofile coverage.out $(FLAGS) ./...
 	go tool cover -func coverage.out | tail -n 1
-
-# plugin builds golangci-lint with hookvet in it, a module of its own with some 300 others, and runs it on a fixture.
-plugin:
-	cd testdata/golangci && go mod tidy -diff && go vet .
-	@$(TESTRUN) -C testdata/golangci -count=1 -timeout 15m $(FLAGS) .
 
 # generated says what go mod tidy and go generate would change.
 generated:

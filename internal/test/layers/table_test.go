@@ -29,7 +29,7 @@ var heavy = map[string][]string{
 	"github.com/dave/jennifer":    {"gen/internal/emit"},
 	"mvdan.cc/sh":                 {"subsystems/policy/internal/shell"},
 	"github.com/robfig/cron":      {"subsystems/schedule"},
-	"golang.org/x/tools":          {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet", "gen/hookvet/golangci"},
+	"golang.org/x/tools":          {"gen/internal/load", "gen/internal/scaffold", "gen/vet", "cmd/hookvet"},
 	"github.com/stretchr/testify": {"internal/test/rig", "runtime/store/storetest"},
 	"github.com/prometheus":       {"internal/metrics"},
 }
@@ -61,8 +61,6 @@ var layers = []layer{
 	{pkgs: "internal/view", may: []string{"hook"}, reason: "writes down what an observer is told, and reads it back: values only"},
 	{pkgs: "composite", may: []string{"hook", "composite/...", "internal/view"}, outside: []string{"github.com/sourcegraph/conc"},
 		reason: "linked into every program that has a composite"},
-	{pkgs: "gen/hookvet/golangci", may: []string{"gen/vet"}, outside: []string{"golang.org/x/tools", "github.com/golangci/plugin-module-register"},
-		reason: "the analyzer with what golangci-lint wants"},
 	{pkgs: "gen/internal/pointgen", may: []string{"gen/internal/directive"}, reason: "writes what the points of package hook imply; it reads them as source, because it writes a part of hook"},
 	{pkgs: "gen/...", may: []string{"gen/...", "composite/plan", "composite/plan/picture", "internal/argrules", "internal/origin"},
 		outside: []string{"golang.org/x/tools", "github.com/dave/jennifer", "golang.org/x/text/width"},
@@ -290,7 +288,6 @@ var allowed = map[string]map[string]string{
 	"no-options": {},
 	"no-init": {
 		"internal/supervisor/internal/child/child_unix.go": "the supervisor of commands is this program again, and must not run its main function",
-		"gen/hookvet/golangci/golangci.go":                 "golangci-lint knows a plug-in only by what importing it does",
 	},
 	"terminal": {
 		"cmd/grapnel/main.go main":                                   "gives the program what package screen writes to",

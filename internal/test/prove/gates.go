@@ -452,14 +452,6 @@ var gates = []gate{
 		noBad:   "the tests of the yardstick have a turn that walks over its history",
 	},
 	{
-		name:    "golangci-lint",
-		shows:   "golangci-lint with hookvet in it finds what hookvet finds in a fixture.",
-		pkg:     "./cmd/hookvet",
-		command: []string{"make", "plugin"},
-		data:    []string{"Makefile", "testdata/golangci"},
-		noBad:   "the fixture is wrong code",
-	},
-	{
 		name:    "fuzz",
 		shows:   "Ten seconds of each fuzz target find nothing.",
 		pkg:     "./cmd/grapnel",

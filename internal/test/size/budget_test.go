@@ -38,6 +38,7 @@ var budgets = []budget{
 	{"CI in twenty minutes", "app, command, configuration", 0, 40},
 	{"CI in twenty minutes", "stores (mem, sqlite, jsonl, kit)", 0, 10},
 	{"CI in twenty minutes", "other subsystems", 0, 10},
+	{"CI in twenty minutes", "secure, sensitive, redact, guardrail, audit, critique", 0, 30},
 	{"CI in twenty minutes", "composite, plan, args", 0, 5},
 }
 

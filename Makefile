@@ -27,7 +27,7 @@ lint:
 	go tool staticcheck ./...
 	go run ./cmd/hookgen vet ./...
 
-# test is what a contributor runs ten times a day: all tests but the long ones (needs.Time), in some three minutes once compiled. It
+# test is what a contributor runs ten times a day: all tests but the long ones (needs.Time). It
 # writes what it left out to LEFT.
 LEFT ?= .left-out
 test:
